@@ -1,0 +1,65 @@
+# verispec: every target says what it does; `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+DEVICE ?= cpu
+TORCH_INDEX ?=
+VENV ?= .venv
+SCENARIO ?= demo
+ARM ?= suffix
+DIR ?=
+PORT ?=
+OUT ?=
+
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready-$(DEVICE)
+# A name (demo) or a path (my/own.yaml).
+SCENARIO_FILE = $(if $(wildcard $(SCENARIO)),$(SCENARIO),scenarios/$(SCENARIO).yaml)
+
+.PHONY: help setup demo test test-fast lint serve serve-baseline sweep report doctor clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
+	@echo
+	@echo 'variables: SCENARIO=name|file  ARM=name  DIR=results/…  PORT=…  OUT=…  DEVICE=cpu|gpu  PYTHON=…  TORCH_INDEX=URL'
+
+setup: $(READY) ## make .venv with the locked environment (DEVICE=gpu: PyPI's CUDA vLLM); quick when nothing changed
+
+$(READY): requirements/$(DEVICE).sh requirements/cpu.txt requirements/torch-cpu.txt pyproject.toml
+	@PYTHON='$(PYTHON)' VENV='$(VENV)' TORCH_INDEX='$(TORCH_INDEX)' bash requirements/$(DEVICE).sh
+	@touch $@
+
+demo: setup ## the whole job: fetch the model, sweep scenarios/demo.yaml, print table, plot and report (resumes if it was killed)
+	@$(BIN)/verispec fetch-model
+	@$(BIN)/verispec sweep scenarios/demo.yaml --resume $(if $(OUT),--out $(OUT))
+
+sweep: setup ## run (or resume) any scenario: make sweep SCENARIO=batch-sweep [OUT=DIR]
+	@$(BIN)/verispec sweep $(SCENARIO_FILE) --resume $(if $(OUT),--out $(OUT))
+
+report: setup ## redraw the figures and report.html of a result directory: make report DIR=results/…
+	@$(if $(DIR),,echo 'which result directory? make report DIR=results/…' >&2; exit 2;) $(BIN)/verispec report $(DIR)
+
+serve: setup ## start the speculative server of a scenario by hand: make serve [SCENARIO=demo] [ARM=suffix] [PORT=…]
+	@$(BIN)/verispec serve $(SCENARIO_FILE) --arm $(ARM) $(if $(PORT),--port $(PORT))
+
+serve-baseline: setup ## start its matched target-only server by hand
+	@$(BIN)/verispec serve $(SCENARIO_FILE) --baseline $(if $(PORT),--port $(PORT))
+
+test: setup lint ## all tests: lint, types, pure, fake servers, and real vLLM engines
+	@$(BIN)/verispec fetch-model
+	@$(BIN)/pytest
+
+test-fast: setup lint ## the tests that need no engine
+	@$(BIN)/pytest -m 'not engine'
+
+lint: setup ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+doctor: setup ## what is installed, which seams fit, which model is there
+	@$(BIN)/verispec doctor
+
+clean: ## remove .venv and tool caches (not results, not the model)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

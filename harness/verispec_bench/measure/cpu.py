@@ -1,0 +1,51 @@
+"""Who used the processors during a run? Work of other processes makes a comparison worthless, so it is noticed."""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable
+
+import psutil
+
+
+class CpuWatch:
+    """Splits the machine's processor time since its creation into ours and everybody else's.
+
+    Args:
+        pids: main processes of the servers; they and their descendants, and this process, are ours.
+
+    """
+
+    def __init__(self, pids: Iterable[int]) -> None:
+        self._pids = [os.getpid(), *pids]
+        self._started = time.monotonic()
+        self._busy, self._stolen = _machine()
+        self._own = self._own_times()
+
+    def foreign_share(self) -> float:
+        """Processor time of others, and time stolen by the host, as a share of all that the machine has."""
+        busy, stolen = _machine()
+        own = self._own_times()
+        ours = sum(seconds - self._own.get(pid, 0.0) for pid, seconds in own.items())
+        available = (time.monotonic() - self._started) * (os.cpu_count() or 1)
+        foreign = (busy - self._busy) - ours + (stolen - self._stolen)
+        return min(1.0, max(0.0, foreign / available)) if available else 0.0
+
+    def _own_times(self) -> dict[int, float]:
+        times: dict[int, float] = {}
+        for pid in self._pids:
+            with contextlib.suppress(psutil.Error):
+                main = psutil.Process(pid)
+                family = [main] if pid == os.getpid() else [main, *main.children(recursive=True)]
+                for process in family:
+                    with contextlib.suppress(psutil.Error):
+                        used = process.cpu_times()
+                        times[process.pid] = used.user + used.system
+        return times
+
+
+def _machine() -> tuple[float, float]:
+    """(seconds spent working, seconds stolen), over all processors since boot."""
+    times = psutil.cpu_times()
+    stolen = getattr(times, "steal", 0.0)
+    return sum(times) - times.idle - getattr(times, "iowait", 0.0) - stolen - getattr(times, "guest", 0.0), stolen

@@ -1,0 +1,114 @@
+"""The manifest: everything that identifies a sweep. Its identity is hashed; a resumed sweep must have the same."""
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from verispec_bench.model import resolve_model
+from verispec_bench.scenario import Scenario
+from verispec_bench.server.interpreter import Interpreter
+from verispec_bench.workload import Prompt, prompts_digest
+
+
+def build_manifest(scenario: Scenario, interpreter: Interpreter, prompts: dict[str, list[Prompt]]) -> dict[str, Any]:
+    """The manifest before any server was started; `servers` and `complete` are filled in by the sweep."""
+    identity = {
+        "scenario": scenario.model_dump(mode="json"),
+        "model": _model_identity(resolve_model(scenario.model)),
+        "workloads": {
+            name: {"prompts": len(source), "sha256": prompts_digest(source)} for name, source in prompts.items()
+        },
+        "versions": interpreter.versions | {"python": interpreter.python, "verispec": version("verispec")},
+        "machine": _machine(),
+    }
+    return {
+        "identity": identity,
+        "identity_sha256": identity_hash(identity),
+        "revision": _git_revision(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "complete": False,
+        "servers": {},
+    }
+
+
+def identity_hash(identity: dict[str, Any]) -> str:
+    """sha256 of the identity's canonical JSON."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+
+def identity_differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Dotted keys in which two identities differ."""
+    keys: list[str] = []
+
+    def walk(ours: Any, theirs: Any, at: str) -> None:
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            for key in sorted(ours.keys() | theirs.keys()):
+                walk(ours.get(key), theirs.get(key), f"{at}.{key}" if at else key)
+        elif ours != theirs:
+            keys.append(at)
+
+    walk(before, now, "")
+    return keys
+
+
+def _model_identity(model: str) -> dict[str, Any]:
+    """Of a local model: digest of its small files, sizes of the large ones; of a hub id: its name."""
+    directory = Path(model)
+    if not directory.is_dir():
+        return {"name": model}
+    digest = hashlib.sha256()
+    for path in sorted(directory.iterdir()):
+        if path.is_file():
+            size = path.stat().st_size
+            digest.update(f"{path.name}:{size}:".encode())
+            if size < 32 << 20:
+                digest.update(path.read_bytes())
+    return {"name": directory.name, "sha256": digest.hexdigest()}
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "processor": _processor(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30),
+        "system": platform.platform(),
+        "gpus": _gpus(),
+    }
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _gpus() -> list[str]:
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+    except Exception:  # no NVIDIA driver: there is nothing to list
+        return []
+    handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+    return [str(pynvml.nvmlDeviceGetName(handle)) for handle in handles]
+
+
+def _git_revision() -> str | None:
+    """The revision that the harness runs from, "-dirty" if changed; None outside a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip() or None
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -1,0 +1,181 @@
+"""A result directory on disk. A run counts once its row stands in cells.csv; until then its raw lines do not."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from verispec_bench.client.record import RequestRecord
+from verispec_bench.errors import UnusableInput
+from verispec_bench.record.atomic import finite, write_json, write_text
+
+_LISTS = ("spec_decode_per_position_acceptance_rates",)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One arm serving one block of prompts.
+
+    Attributes:
+        cell: id of the cell.
+        block, attempt: which prompts; attempts after 0 replace contaminated ones.
+        arm: who served.
+
+    """
+
+    cell: str
+    block: int
+    attempt: int
+    arm: str
+
+    @property
+    def id(self) -> str:
+        """Unique within a result directory."""
+        return f"{self.cell}/b{self.block}/a{self.attempt}/{self.arm}"
+
+
+class ResultDirectory:
+    """Reads and writes one directory.
+
+    Args:
+        path: the directory; made by `create`, checked by `open`.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._rows: dict[str, dict[str, Any]] = {}
+
+    @classmethod
+    def create(cls, path: Path, manifest: dict[str, Any]) -> "ResultDirectory":
+        """Start a new directory.
+
+        Raises:
+            UnusableInput: there is something in it.
+
+        """
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise UnusableInput(f"{path}: is not empty; add --resume to go on with it, or choose another --out")
+        path.mkdir(parents=True, exist_ok=True)
+        results = cls(path)
+        results.write_manifest(manifest)
+        return results
+
+    @classmethod
+    def open(cls, path: Path) -> "ResultDirectory":
+        """Open an existing directory and drop raw lines of runs that never finished.
+
+        Raises:
+            UnusableInput: it is no result directory, or damaged.
+
+        """
+        results = cls(path)
+        results.manifest()
+        cells = path / "cells.csv"
+        if cells.is_file():
+            try:
+                frame = pd.read_csv(cells)
+            except (ValueError, pd.errors.ParserError) as error:
+                raise UnusableInput(f"{cells}: damaged: {error}") from error
+            for row in frame.to_dict("records"):
+                clean = {str(key): None if pd.isna(value) else value for key, value in row.items()}
+                clean |= {name: json.loads(clean[name]) for name in _LISTS if clean.get(name)}
+                results._rows[str(clean["run"])] = clean
+        results._drop_unfinished_lines()
+        return results
+
+    def manifest(self) -> dict[str, Any]:
+        """The manifest.
+
+        Raises:
+            UnusableInput: there is none, or it is damaged.
+
+        """
+        path = self.path / "manifest.json"
+        try:
+            manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise UnusableInput(f"{self.path}: is no result directory (it holds no manifest.json)") from None
+        except (OSError, ValueError) as error:
+            raise UnusableInput(f"{path}: damaged: {error}") from error
+        return manifest
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Replace the manifest."""
+        write_json(self.path / "manifest.json", manifest)
+
+    def add_run(self, run: Run, row: dict[str, Any], records: Sequence[RequestRecord]) -> None:
+        """Keep a finished run: first its raw lines, then its row."""
+        lines = [
+            json.dumps(finite({"run": run.id, "index": index, **record.as_dict()}), allow_nan=False)
+            for index, record in enumerate(records)
+        ]
+        with (self.path / "requests.jsonl").open("a", encoding="utf-8") as file:
+            file.write("".join(line + "\n" for line in lines))
+            file.flush()
+            os.fsync(file.fileno())
+        self._rows[run.id] = {"run": run.id, **finite(row)}
+        frame = pd.DataFrame(list(self._rows.values()))
+        for name in _LISTS:
+            if name in frame:
+                frame[name] = [json.dumps(value) if isinstance(value, list) else None for value in frame[name]]
+        write_text(self.path / "cells.csv", frame.to_csv(index=False))
+
+    def has(self, run: Run) -> bool:
+        """This run is finished and kept."""
+        return run.id in self._rows
+
+    def row(self, run: Run) -> dict[str, Any]:
+        """The row of a kept run."""
+        return self._rows[run.id]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of all kept runs, in the order in which they were run."""
+        return list(self._rows.values())
+
+    def records(self) -> dict[str, list[RequestRecord]]:
+        """Raw records by run id."""
+        found: dict[str, list[tuple[int, RequestRecord]]] = {}
+        for line in self._raw_lines():
+            run, index = line.pop("run"), line.pop("index")
+            found.setdefault(run, []).append((index, RequestRecord(**line)))
+        return {run: [record for _, record in sorted(pairs, key=lambda p: p[0])] for run, pairs in found.items()}
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        """Replace summary.json."""
+        write_json(self.path / "summary.json", summary)
+
+    def summary(self) -> dict[str, Any]:
+        """summary.json.
+
+        Raises:
+            UnusableInput: the sweep has no summary yet.
+
+        """
+        try:
+            summary: dict[str, Any] = json.loads((self.path / "summary.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UnusableInput(f"{self.path}: no usable summary.json: {error}") from error
+        return summary
+
+    def _raw_lines(self) -> list[dict[str, Any]]:
+        path = self.path / "requests.jsonl"
+        if not path.is_file():
+            return []
+        lines = []
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                lines.append(json.loads(line))
+            except ValueError:
+                continue  # the last line of a killed run, cut in the middle
+        return lines
+
+    def _drop_unfinished_lines(self) -> None:
+        kept = [line for line in self._raw_lines() if line["run"] in self._rows]
+        path = self.path / "requests.jsonl"
+        if path.is_file():
+            write_text(path, "".join(json.dumps(line) + "\n" for line in kept))

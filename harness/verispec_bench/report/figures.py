@@ -1,0 +1,150 @@
+"""The figures of a sweep, drawn from summary.json alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+Comparison = dict[str, Any]
+LOSS = "#fbe9e7"
+STYLE = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e0e0e0",
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+}
+
+
+def draw_figures(summary: dict[str, Any], directory: Path) -> list[Path]:
+    """Draw every figure that the summary has data for; returns the files."""
+    directory.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    with plt.rc_context(STYLE):
+        for name, draw in _FIGURES.items():
+            figure = draw(summary)
+            if figure is not None:
+                drawn.append(directory / f"{name}.png")
+                figure.savefig(drawn[-1], bbox_inches="tight")
+                plt.close(figure)
+    return drawn
+
+
+def _speedup(summary: dict[str, Any]) -> Figure | None:
+    return _against_batch(
+        summary,
+        "speedup",
+        title="Speedup of output-token throughput against batch size",
+        label="speculative / target-only, output tokens per second",
+        loses_above=False,
+    )
+
+
+def _tpot(which: str) -> Callable[[dict[str, Any]], Figure | None]:
+    def draw(summary: dict[str, Any]) -> Figure | None:
+        return _against_batch(
+            summary,
+            f"{which}_tpot_ratio",
+            title=f"{which} time per output token against batch size",
+            label=f"speculative / target-only, {which} TPOT",
+            loses_above=True,
+        )
+
+    return draw
+
+
+def _against_batch(summary: dict[str, Any], key: str, *, title: str, label: str, loses_above: bool) -> Figure | None:
+    """A ratio with its interval over the batch size that was really run; one line for each workload and arm."""
+    points = [c for c in summary["comparisons"] if c[key] is not None and c["batch_size_mean"]]
+    if not points:
+        return None
+    figure, axes = plt.subplots(figsize=(7.5, 4.6))
+    for index, ((workload, arm), line) in enumerate(_lines(points).items()):
+        name = f"{workload}, {arm}" if len({c["arm"] for c in points}) > 1 else workload
+        _draw_line(axes, line, key, name, f"C{index}")
+    axes.axhline(1.0, color="black", linewidth=1)
+    low, high = axes.get_ylim()
+    span = max(high - 1, 1 - low) * 0.15
+    low, high = min(low, 1 - span), max(high, 1 + span)
+    axes.set_ylim(low, high)
+    axes.axhspan(*((1, high) if loses_above else (low, 1)), color=LOSS, zorder=0, linewidth=0)
+    axes.text(0.995, 0.985 if loses_above else 0.015, "speculation loses", transform=axes.transAxes, color="#b71c1c",
+              ha="right", va="top" if loses_above else "bottom", fontsize=9)  # fmt: skip
+    _batch_axis(axes, [c["batch_size_mean"] for c in points])
+    axes.set_ylabel(label)
+    axes.set_title(title, loc="left")
+    axes.legend(loc="best")
+    return figure
+
+
+def _lines(points: list[Comparison]) -> dict[tuple[str, str], list[Comparison]]:
+    lines: dict[tuple[str, str], list[Comparison]] = {}
+    for point in sorted(points, key=lambda c: c["batch_size_mean"]):
+        lines.setdefault((point["workload"], point["arm"]), []).append(point)
+    return lines
+
+
+def _draw_line(axes: Axes, line: list[Comparison], key: str, name: str, color: str) -> None:
+    x, y = [c["batch_size_mean"] for c in line], [c[key] for c in line]
+    axes.plot(x, y, color=color, linewidth=1.2, label=name)
+    for comparison, at, value in zip(line, x, y, strict=True):
+        low, high = comparison[f"{key}_low"], comparison[f"{key}_high"]
+        if low is not None and high is not None:
+            errors = [[max(0.0, value - low)], [max(0.0, high - value)]]
+            axes.errorbar(at, value, yerr=errors, color=color, capsize=3, linewidth=1.2)
+        face = color if comparison["valid"] else "white"
+        axes.plot(at, value, "o", color=color, markerfacecolor=face, markersize=6)
+        axes.annotate(f"c={comparison['concurrency']}" + ("" if comparison["valid"] else ", invalid"), (at, value),
+                      textcoords="offset points", xytext=(7, 5), fontsize=8, color=color)  # fmt: skip
+
+
+def _batch_axis(axes: Axes, sizes: list[float]) -> None:
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator([2**power for power in range(12)]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlim(min(sizes) / 1.3, max(sizes) * 1.45)
+    axes.set_xlabel("batch size: running requests, mean of samples in steady state (c: concurrency)")
+
+
+def _acceptance(summary: dict[str, Any]) -> Figure | None:
+    """How many drafts each verification round kept."""
+    cells = [cell for arm in summary["arms"].values() for cell in arm if cell["accepted_per_round"]]
+    if not cells:
+        return None
+    workloads = list(dict.fromkeys(cell["workload"] for cell in cells))
+    figure, panels = plt.subplots(1, len(workloads), figsize=(7.5, 3.4), sharey=True, squeeze=False)
+    for axes, workload in zip(panels[0], workloads, strict=True):
+        lines = [cell for cell in cells if cell["workload"] == workload]
+        for index, cell in enumerate(lines):
+            histogram = {int(kept): count for kept, count in cell["accepted_per_round"].items()}
+            rounds = sum(histogram.values())
+            offset = 0.8 * (index - (len(lines) - 1) / 2) / len(lines)
+            axes.bar([kept + offset for kept in histogram], [count / rounds for count in histogram.values()],
+                     width=0.8 / len(lines), label=f"c={cell['concurrency']}, {cell['arm']}")  # fmt: skip
+        axes.set_title(workload, loc="left")
+        axes.set_xlabel("drafts kept in a round (0: only the repair)")
+        axes.xaxis.set_major_locator(FixedLocator(range(0, 200)))
+    panels[0][0].set_ylabel("share of rounds with a draft")
+    panels[0][-1].legend(fontsize=8)
+    figure.suptitle("Accepted-length distribution", x=0.02, ha="left")
+    figure.tight_layout()
+    return figure
+
+
+_FIGURES: dict[str, Callable[[dict[str, Any]], Figure | None]] = {
+    "speedup_vs_batch": _speedup,
+    "p50_tpot_vs_batch": _tpot("p50"),
+    "p95_tpot_vs_batch": _tpot("p95"),
+    "acceptance": _acceptance,
+}

@@ -1,0 +1,102 @@
+"""Reads a scenario file; a mistake is reported with file, line, key and the nearest valid name."""
+
+import difflib
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from verispec_bench.errors import UnusableInput
+from verispec_bench.scenario.schema import Scenario
+
+Path_ = tuple[str | int, ...]
+
+
+def load_scenario(path: Path) -> Scenario:
+    """Read and check a scenario.
+
+    Raises:
+        UnusableInput: no such file, no YAML, or no valid scenario; one line for each mistake.
+
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = yaml.safe_load(text)
+    except FileNotFoundError:
+        near = sorted(p.stem for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+        raise UnusableInput(f"{path}: no such scenario file{_listing(' there is', near)}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnusableInput(f"{path}: cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f":{mark.line + 1}" if mark else ""
+        raise UnusableInput(f"{path}{where}: not YAML: {getattr(error, 'problem', None) or error}") from error
+    if not isinstance(data, dict):
+        raise UnusableInput(f"{path}: a scenario is a mapping of keys to values")
+    lines: dict[Path_, int] = {}
+    repeated = _index_lines(root, (), lines)
+    if repeated:
+        raise UnusableInput(f"{path}:{repeated[1]}: key {repeated[0]!r} is given twice")
+    try:
+        return Scenario.model_validate(data)
+    except ValidationError as error:
+        mistakes = {_describe(path, lines, problem): None for problem in error.errors()}
+        raise UnusableInput("\n".join(mistakes)) from error
+
+
+def _index_lines(node: yaml.Node | None, at: Path_, lines: dict[Path_, int]) -> tuple[str, int] | None:
+    """Fill {path of keys: line}; the first repeated key and its line, if any."""
+    repeated = None
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = (*at, key.value)
+            if inner in lines:
+                return key.value, key.start_mark.line + 1
+            lines[inner] = key.start_mark.line + 1
+            repeated = repeated or _index_lines(value, inner, lines)
+    elif isinstance(node, yaml.SequenceNode):
+        for i, value in enumerate(node.value):
+            lines[(*at, i)] = value.start_mark.line + 1
+            repeated = repeated or _index_lines(value, (*at, i), lines)
+    return repeated
+
+
+def _describe(path: Path, lines: dict[Path_, int], problem: Any) -> str:
+    # Where a value may have one of several types, pydantic appends the type it tried: only keys of the file count.
+    loc: Path_ = tuple(problem["loc"])
+    while loc and loc not in lines and (len(loc) > 1 or problem["type"] != "missing"):
+        loc = loc[:-1]
+    line = lines.get(loc) or lines.get(loc[:-1])
+    where = f"{path}:{line}" if line else str(path)
+    key = ".".join(map(str, tuple(problem["loc"]) if problem["type"] == "missing" else loc)) or "scenario"
+    if problem["type"] == "extra_forbidden":
+        valid = _valid_keys(tuple(problem["loc"])[:-1])
+        near = difflib.get_close_matches(str(problem["loc"][-1]), valid, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else _listing("; valid here:", valid)
+        return f"{where}: {key}: unknown key{hint}"
+    if problem["type"] == "missing":
+        return f"{where}: {key}: is required"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{where}: {key}: {message[0].lower()}{message[1:]}"
+
+
+def _valid_keys(at: Path_) -> list[str]:
+    """Field names of the model that stands at a path of the schema."""
+    model: type[BaseModel] = Scenario
+    for part in at:
+        field = model.model_fields.get(str(part))
+        inner = _models_in(field.annotation) if field else []
+        model = inner[0] if inner else model
+    return list(model.model_fields)
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in _models_in(argument)]
+
+
+def _listing(lead: str, names: list[str]) -> str:
+    return f"{lead} {', '.join(names)}" if names else ""

@@ -1,0 +1,153 @@
+"""What a scenario file may hold. Unknown keys are refused."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from verispec.settings import CONFIG_KEY, DISABLE_VARIABLE, Settings
+
+BASELINE = "target-only"
+"""The name of the arm without speculation; every scenario has it, and no other arm may be called so."""
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+FlagValue = bool | int | float | str | dict[str, Any] | list[Any]
+
+
+class Strict(BaseModel):
+    """Refuses unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Server(Strict):
+    """What all arms have in common; `args` and `env` reach vLLM's API server as they are.
+
+    Attributes:
+        python: interpreter that has vLLM and the plugin; default: the harness's own.
+        dtype, max_model_len, max_num_seqs: the vLLM flags of these names.
+        args: further vLLM flags, {"enable-chunked-prefill": true}.
+        env: further environment variables.
+        start_timeout_s: how long a start may take.
+
+    """
+
+    python: str | None = None
+    dtype: str = "auto"
+    max_model_len: int = Field(default=2048, ge=16)
+    max_num_seqs: int = Field(default=16, ge=1)
+    args: dict[str, FlagValue] = Field(default_factory=dict)
+    env: dict[str, str] = Field(default_factory=dict)
+    start_timeout_s: float = Field(default=900, gt=0)
+
+
+class Arm(Strict):
+    """A server that speculates.
+
+    Attributes:
+        speculative: vLLM's --speculative-config.
+        verispec: the plugin's settings; None with vLLM's own drafters leaves the plugin's defaults.
+        plugin: false starts the server with VERISPEC_DISABLE=1: vLLM's own verifier.
+        args, env: added to the server's.
+
+    """
+
+    speculative: dict[str, Any]
+    verispec: Settings | None = None
+    plugin: bool = True
+    args: dict[str, FlagValue] = Field(default_factory=dict)
+    env: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("speculative")
+    @classmethod
+    def _has_window(cls, value: dict[str, Any]) -> dict[str, Any]:
+        window = value.get("num_speculative_tokens")
+        if not isinstance(window, int) or window < 1:
+            raise ValueError("num_speculative_tokens must be a whole number, at least 1")
+        if "method" not in value and "model" not in value:
+            raise ValueError("needs a method (ngram, suffix, eagle3, custom_class, …) or a draft model")
+        return value
+
+    @model_validator(mode="after")
+    def _settings_need_the_plugin(self) -> "Arm":
+        if self.verispec is not None and not self.plugin:
+            raise ValueError(f"{CONFIG_KEY} settings and plugin: false exclude each other")
+        if DISABLE_VARIABLE in self.env:
+            raise ValueError(f"{DISABLE_VARIABLE} is set through plugin: false")
+        return self
+
+    @property
+    def num_speculative_tokens(self) -> int:
+        """The draft window."""
+        return int(self.speculative["num_speculative_tokens"])
+
+
+class WorkloadFile(Strict):
+    """Prompts from a JSONL file in Spec-Bench ("turns"), ShareGPT ("conversations") or plain ("prompt") form."""
+
+    name: Name
+    file: str
+
+
+class Load(Strict):
+    """How much is asked of the servers, at once and in all.
+
+    Attributes:
+        concurrency: requests in flight, one cell for each value.
+        output_len: most tokens of an answer, one cell for each value.
+        temperature: one cell for each value; 0 is greedy.
+        top_p, top_k: sampling parameters of all cells.
+        ignore_eos: go on after the end of the answer; flatters acceptance on small models.
+        min_requests: requests in a block of prompts, at least…
+        requests_per_stream: …and at least this many for each request in flight.
+        blocks: blocks of prompts in each cell; every block is run by all arms, in opposite orders (A B B A).
+        timeout_s: a request that takes longer has failed.
+
+    """
+
+    concurrency: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
+    output_len: list[Annotated[int, Field(ge=1)]] = Field(default=[96], min_length=1)
+    temperature: list[Annotated[float, Field(ge=0)]] = Field(default=[0.0], min_length=1)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    top_k: int = Field(default=-1, ge=-1)
+    ignore_eos: bool = False
+    min_requests: int = Field(default=6, ge=1)
+    requests_per_stream: int = Field(default=2, ge=1)
+    blocks: int = Field(default=2, ge=1)
+    timeout_s: float = Field(default=600, gt=0)
+
+
+class Scenario(Strict):
+    """A sweep: speculative arms against the target-only baseline, over workloads and loads.
+
+    Attributes:
+        name: short name, used for the result directory.
+        title: one line for people.
+        model: a local directory, a hub id, or a name that `verispec fetch-model` knows.
+        server: what all arms share.
+        arms: the speculative servers by name; the baseline is added.
+        workloads: "code-edit", "chat", or a file.
+        load: the load of each cell.
+        seed: orders the prompts.
+        warmup_requests: sent to each server before anything is measured.
+        max_foreign_cpu: share of the machine that other processes may use during a run before it is measured again.
+        retries: how often a contaminated block is measured again, with other prompts.
+
+    """
+
+    name: Name
+    title: str = ""
+    model: str
+    server: Server = Field(default_factory=Server)
+    arms: dict[Name, Arm] = Field(min_length=1)
+    workloads: list[Literal["code-edit", "chat"] | WorkloadFile] = Field(min_length=1)
+    load: Load
+    seed: int = 0
+    warmup_requests: int = Field(default=4, ge=0)
+    max_foreign_cpu: float = Field(default=0.1, gt=0, le=1)
+    retries: int = Field(default=1, ge=0)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Scenario":
+        if BASELINE in self.arms:
+            raise ValueError(f"the arm {BASELINE!r} is made by the harness: give only speculative arms")
+        return self

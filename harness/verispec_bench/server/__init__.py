@@ -1,0 +1,21 @@
+"""Servers as child processes: command line, launch, readiness, settings read-back, parity, shutdown."""
+
+from verispec_bench.server.command import ServerCommand, server_command
+from verispec_bench.server.interpreter import Interpreter, probe_interpreter
+from verispec_bench.server.parity import differences
+from verispec_bench.server.process import ServerProcess, free_port
+from verispec_bench.server.readback import Readback, read_back
+from verispec_bench.server.readiness import wait_until_ready
+
+__all__ = [
+    "Interpreter",
+    "Readback",
+    "ServerCommand",
+    "ServerProcess",
+    "differences",
+    "free_port",
+    "probe_interpreter",
+    "read_back",
+    "server_command",
+    "wait_until_ready",
+]

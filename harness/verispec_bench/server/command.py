@@ -1,0 +1,116 @@
+"""The command line and environment of one arm's server. Both arms are built here, so that only speculation differs."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from verispec.settings import CONFIG_KEY, DISABLE_VARIABLE, PROPOSER_PATH
+from verispec_bench.errors import InfrastructureFailed, UnusableInput
+from verispec_bench.model import resolve_model
+from verispec_bench.scenario import BASELINE, Scenario
+from verispec_bench.scenario.schema import FlagValue
+from verispec_bench.server.interpreter import Interpreter
+
+PLUGINS_VARIABLE = "VLLM_PLUGINS"
+
+
+@dataclass(frozen=True)
+class ServerCommand:
+    """How to start a server.
+
+    Attributes:
+        argv: the command.
+        env: variables that are set on top of the harness's own environment.
+        model: the id under which the model is served.
+
+    """
+
+    argv: list[str]
+    env: dict[str, str]
+    model: str
+
+
+def server_command(scenario: Scenario, arm: str, interpreter: Interpreter, port: int) -> ServerCommand:
+    """The server of an arm of a scenario.
+
+    Raises:
+        UnusableInput: no such arm or model, or an environment that would lock the plugin out.
+        InfrastructureFailed: the plugin is not installed in the server's interpreter.
+
+    """
+    if arm != BASELINE and arm not in scenario.arms:
+        raise UnusableInput(f"scenario {scenario.name}: no arm {arm!r}; it has {', '.join([BASELINE, *scenario.arms])}")
+    spec = scenario.arms.get(arm)
+    model = resolve_model(scenario.model)
+    flags: dict[str, FlagValue] = {
+        "model": model,
+        "served-model-name": scenario.model,
+        "host": "127.0.0.1",
+        "port": port,
+        "dtype": scenario.server.dtype,
+        "max-model-len": scenario.server.max_model_len,
+        "max-num-seqs": scenario.server.max_num_seqs,
+    }
+    if interpreter.device == "gpu":
+        # A custom proposer turns both off: the baseline is matched (see docs on the two baselines).
+        flags["async-scheduling"] = False
+    flags |= scenario.server.args
+    env = _environment(interpreter) | scenario.server.env
+    if Path(model).is_dir():
+        env.setdefault("HF_HUB_OFFLINE", "1")
+    if spec:
+        flags |= {"speculative-config": spec.speculative, "per-request-spec-decode-metrics": "detailed"} | spec.args
+        if spec.verispec:
+            flags["additional-config"] = {CONFIG_KEY: spec.verispec.model_dump(exclude_defaults=True)}
+        env |= spec.env
+    if spec is None or not spec.plugin:
+        env[DISABLE_VARIABLE] = "1"
+    elif not interpreter.has_plugin:
+        raise InfrastructureFailed(
+            f"the verispec plugin is not installed in the server's interpreter {interpreter.executable}; "
+            f"run: {interpreter.executable} -m pip install --no-deps -e ."
+        )
+    elif spec.speculative.get("model") == PROPOSER_PATH and "verispec" not in env[PLUGINS_VARIABLE].split(","):
+        raise UnusableInput(
+            f"{PLUGINS_VARIABLE}={env[PLUGINS_VARIABLE]} locks verispec out; add it or unset the variable"
+        )
+    argv = [interpreter.executable, "-m", "vllm.entrypoints.openai.api_server"]
+    for flag, value in flags.items():
+        argv += _flag(flag, value)
+    return ServerCommand(argv, env, scenario.model)
+
+
+def _flag(name: str, value: FlagValue) -> list[str]:
+    name = name.replace("_", "-")
+    if isinstance(value, bool):
+        return [f"--{name}" if value else f"--no-{name}"]
+    return [f"--{name}", json.dumps(value) if isinstance(value, dict | list) else str(value)]
+
+
+def _environment(interpreter: Interpreter) -> dict[str, str]:
+    """What both arms get; the caller's own environment wins where it is set."""
+    defaults = {
+        PLUGINS_VARIABLE: ",".join(interpreter.plugins),  # all of them, by name: endpoint plugins load only by name
+        "VLLM_SERVER_DEV_MODE": "1",  # /server_info, to read the settings back; the server listens on loopback only
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+    }
+    if interpreter.device == "cpu":
+        defaults |= {
+            "VLLM_CPU_KVCACHE_SPACE": "2",
+            "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, sorted(os.sched_getaffinity(0)))),
+            "VLLM_USE_AOT_COMPILE": "0",  # 0.32 cannot load the model that it saved and compiles again at every start
+        }
+        if libraries := _preloads(interpreter):
+            defaults["LD_PRELOAD"] = ":".join(libraries)
+    else:
+        defaults["VLLM_USE_V2_MODEL_RUNNER"] = "0"
+    return {name: os.environ.get(name, value) for name, value in defaults.items()}
+
+
+def _preloads(interpreter: Interpreter) -> list[str]:
+    """The libraries that vLLM's log advises to preload on CPUs, where they are installed."""
+    system = [Path(root) / "libtcmalloc_minimal.so.4" for root in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64")]
+    openmp = interpreter.prefix / "lib" / "libiomp5.so"
+    return [str(path) for path in (*system, openmp) if path.is_file()]

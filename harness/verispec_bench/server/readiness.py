@@ -1,0 +1,65 @@
+"""When is a server ready? Its process lives, it is healthy, and it serves our model: on the port that is ours."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+import aiohttp
+
+from verispec_bench.errors import InfrastructureFailed
+from verispec_bench.server.process import ServerProcess
+
+POLL_S = 0.5
+
+
+async def wait_until_ready(
+    servers: Sequence[ServerProcess], timeout_s: float, on_progress: Callable[[str], None] = lambda text: None
+) -> None:
+    """Wait for all servers at once.
+
+    Args:
+        on_progress: called every half second with a line on how far they are.
+
+    Raises:
+        InfrastructureFailed: one died or took too long; its last log lines are in the message.
+
+    """
+    start = time.monotonic()
+    waiting = list(servers)
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+        while waiting:
+            for server in list(waiting):
+                ready = await _is_ready(session, server)
+                if server.exit_code is not None:
+                    raise InfrastructureFailed(
+                        f"server {server.name} died while starting (exit code {server.exit_code}): "
+                        f"{server.last_words()}\n  its last lines ({server.log}):\n{_indent(server.log_tail())}"
+                    )
+                if ready:
+                    waiting.remove(server)
+            elapsed = time.monotonic() - start
+            if waiting and elapsed > timeout_s:
+                server = waiting[0]
+                raise InfrastructureFailed(
+                    f"server {server.name} is not ready after {timeout_s:g} s (server.start_timeout_s)\n"
+                    f"  its last lines ({server.log}):\n{_indent(server.log_tail())}"
+                )
+            if waiting:
+                on_progress(f"{elapsed:3.0f} s, waiting for {', '.join(server.name for server in waiting)}")
+                await asyncio.sleep(POLL_S)
+
+
+async def _is_ready(session: aiohttp.ClientSession, server: ServerProcess) -> bool:
+    try:
+        async with session.get(f"{server.base_url}/health") as health:
+            if health.status != 200:
+                return False
+        async with session.get(f"{server.base_url}/v1/models") as models:
+            served = [model["id"] for model in (await models.json())["data"]]
+    except (aiohttp.ClientError, TimeoutError, ValueError, KeyError):
+        return False
+    return server.command.model in served
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

@@ -1,0 +1,108 @@
+"""Runs a plan on servers that are up: measures, notices contamination, measures again, keeps every run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from verispec_bench.client import RequestRecord, Sampling, Target, closed_loop
+from verispec_bench.measure import CpuWatch, ServerWatch, measure_run
+from verispec_bench.record import ResultDirectory, Run
+from verispec_bench.scenario import BASELINE, Cell, Scenario
+from verispec_bench.server import ServerProcess
+from verispec_bench.sweep.plan import PlannedBlock
+from verispec_bench.workload import Prompt
+
+WARMUP_TOKENS = 24
+
+
+async def execute(
+    scenario: Scenario,
+    blocks: Sequence[PlannedBlock],
+    servers: Mapping[str, ServerProcess],
+    results: ResultDirectory,
+    on_run: Callable[[Run, dict[str, Any]], None] = lambda run, row: None,
+    on_request: Callable[[], None] = lambda: None,
+) -> None:
+    """Run all blocks that the results do not hold yet.
+
+    Args:
+        on_run: called with each finished run and its row.
+        on_request: called with each finished request.
+
+    """
+    for block in blocks:
+        for attempt, prompts in enumerate(block.attempts):
+            for position, arm in enumerate(block.arms):
+                run = Run(block.cell.id, block.index, attempt, arm)
+                if not results.has(run):
+                    row, records = await _run(scenario, block.cell, prompts, arm, servers, on_request)
+                    row |= {"block": block.index, "attempt": attempt, "position": position}
+                    results.add_run(run, row, records)
+                    on_run(run, row)
+            runs = [results.row(Run(block.cell.id, block.index, attempt, arm)) for arm in block.arms]
+            if not any(row["contaminated"] for row in runs):
+                break
+
+
+async def warm_up(
+    scenario: Scenario, prompts: Sequence[Prompt], server: ServerProcess, on_request: Callable[[], None]
+) -> None:
+    """Let a server compile and allocate: prompts one at a time, then all at once; nothing is kept."""
+    target = Target(server.base_url, server.command.model)
+    sampling = Sampling(WARMUP_TOKENS)
+    for concurrency in (1, max(scenario.load.concurrency)):
+        await closed_loop(
+            target,
+            prompts,
+            sampling,
+            concurrency=concurrency,
+            timeout_s=scenario.load.timeout_s,
+            on_done=lambda record: on_request(),
+        )
+
+
+async def _run(
+    scenario: Scenario,
+    cell: Cell,
+    prompts: Sequence[Prompt],
+    arm: str,
+    servers: Mapping[str, ServerProcess],
+    on_request: Callable[[], None],
+) -> tuple[dict[str, Any], list[RequestRecord]]:
+    server = servers[arm]
+    sampling = Sampling(
+        cell.output_len, cell.temperature, scenario.load.top_p, scenario.load.top_k, scenario.load.ignore_eos
+    )
+    in_flight = 0
+
+    def count(now: int) -> None:
+        nonlocal in_flight
+        in_flight = now
+
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    cpu = CpuWatch(server.pid for server in servers.values())
+    async with ServerWatch(server.base_url, lambda: in_flight) as watch:
+        records = await closed_loop(
+            Target(server.base_url, server.command.model),
+            prompts,
+            sampling,
+            concurrency=cell.concurrency,
+            timeout_s=scenario.load.timeout_s,
+            on_done=lambda record: on_request(),
+            on_in_flight=count,
+        )
+        foreign = cpu.foreign_share()
+    spec = scenario.arms.get(arm)
+    row = {
+        **cell.key(),
+        "cell": cell.id,
+        "arm": arm,
+        "num_speculative_tokens": spec.num_speculative_tokens if spec else 0,
+        "started": started,
+        **measure_run(records),
+        **watch.measures(min(cell.concurrency, len(prompts))),
+        "foreign_cpu": foreign,
+        "contaminated": foreign > scenario.max_foreign_cpu,
+        "is_baseline": arm == BASELINE,
+    }
+    return row, records

@@ -1,0 +1,75 @@
+"""Progress for people: a bar on a terminal, plain lines elsewhere."""
+
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from verispec_bench.record import Run
+
+
+class SweepProgress:
+    """Shows what a sweep does; also a context manager.
+
+    Args:
+        console: where to (standard error, so that results can be piped).
+        requests: how many requests the sweep has in all.
+
+    """
+
+    def __init__(self, console: Console, requests: int) -> None:
+        self._console = console
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("requests"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=requests)
+        self._said: set[int] = set()
+
+    def __enter__(self) -> "SweepProgress":
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self._console.print(text, highlight=False)
+
+    def starting(self, text: str) -> None:
+        """How far the servers are: the bar's label; without a terminal, a line each half minute."""
+        self._bar.update(self._task, description=f"starting servers: {text}")
+        half_minutes = int(float(text.split(" s", 1)[0]) // 30)
+        if not self._console.is_terminal and half_minutes not in self._said:
+            self._said.add(half_minutes)
+            self.say(f"starting servers: {text}")
+
+    def label(self, text: str) -> None:
+        """The bar's label."""
+        self._bar.update(self._task, description=text)
+
+    def request_done(self) -> None:
+        """One more request."""
+        self._bar.advance(self._task)
+
+    def run_done(self, run: Run, row: dict[str, Any]) -> None:
+        """One more run: a line with its throughput and batch size."""
+        throughput, batch = row["output_throughput"], row["batch_size_mean"]
+        self.say(
+            f"  {run.cell:<28} block {run.block}{f' retry {run.attempt}' if run.attempt else ''}  {run.arm:<14}"
+            + (f"{throughput:7.1f} tok/s" if throughput is not None else "   nothing completed")
+            + (f"  batch {batch:4.1f}" if batch is not None else "")
+            + (f"  [red]{row['failed']} failed[/red]" if row["failed"] else "")
+            + (f"  [yellow]{row['foreign_cpu']:.0%} of the CPU was others'[/yellow]" if row["contaminated"] else "")
+        )

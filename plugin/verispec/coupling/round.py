@@ -1,0 +1,135 @@
+"""One verification round: a ragged batch of drafts with their target rows, the random draws, and the verdict."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+PADDING = -1
+"""Token id of an empty output slot, and of a draft that must be rejected."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a round commits.
+
+    Attributes:
+        token_ids: int64 [batch, max_draft + 1]: accepted drafts, then the repair or the bonus token, then -1.
+        num_accepted: int64 [batch]: drafts kept, always a prefix.
+
+    """
+
+    token_ids: Tensor
+    num_accepted: Tensor
+
+
+@dataclass(frozen=True)
+class Round:
+    """Drafts of all requests, concatenated; row j of the target is its law at the position of draft j.
+
+    Attributes:
+        draft_token_ids: int64 [num_tokens]; -1 is always rejected.
+        cu_num_draft_tokens: int64 [batch], inclusive cumulative counts, as in vLLM's SpecDecodeMetadata.
+        target_probs: float [num_tokens, vocab], after the sampling transformation.
+        draft_probs: float [num_tokens, vocab], the law each draft was drawn from; None: all are point masses.
+        point_mass: bool [num_tokens], rows whose draft is a point mass (their row of draft_probs is not read).
+        bonus_token_ids: int64 [batch], drawn from the target at the position after the last draft.
+
+    """
+
+    draft_token_ids: Tensor
+    cu_num_draft_tokens: Tensor
+    target_probs: Tensor
+    draft_probs: Tensor | None
+    point_mass: Tensor | None
+    bonus_token_ids: Tensor
+
+    @cached_property
+    def num_drafts(self) -> Tensor:
+        """Drafts per request, int64 [batch]."""
+        return torch.diff(self.cu_num_draft_tokens, prepend=self.cu_num_draft_tokens.new_zeros(1))
+
+    @cached_property
+    def first_row(self) -> Tensor:
+        """Row of each request's first draft, int64 [batch]."""
+        return self.cu_num_draft_tokens - self.num_drafts
+
+    @cached_property
+    def request_of_row(self) -> Tensor:
+        """Request that each row belongs to, int64 [num_tokens]."""
+        return torch.repeat_interleave(self.num_drafts, output_size=len(self.draft_token_ids))
+
+    @cached_property
+    def position_of_row(self) -> Tensor:
+        """Place of each row in its request's draft, from 0, int64 [num_tokens]."""
+        rows = torch.arange(len(self.draft_token_ids), device=self.draft_token_ids.device)
+        return rows - self.first_row[self.request_of_row]
+
+    def length_of_accepted_prefix(self, accepted: Tensor) -> Tensor:
+        """Per request, how many rows come before its first row that is not accepted, int64 [batch].
+
+        Args:
+            accepted: bool [num_tokens].
+
+        """
+        cut = torch.where(accepted, self.num_drafts[self.request_of_row], self.position_of_row)
+        return self.num_drafts.scatter_reduce(0, self.request_of_row, cut, "amin")
+
+    def commit(self, num_accepted: Tensor, repair_token_ids: Tensor) -> Verdict:
+        """Lay out accepted drafts, then the repair of each rejected request or the bonus of each other.
+
+        Args:
+            num_accepted: int64 [batch].
+            repair_token_ids: int64 [number of requests with num_accepted < num_drafts], in batch order.
+
+        """
+        width = int(self.num_drafts.max()) + 1 if len(self.num_drafts) else 1
+        token_ids = self.bonus_token_ids.new_full((len(self.num_drafts), width), PADDING)
+        kept = self.position_of_row < num_accepted[self.request_of_row]
+        token_ids[self.request_of_row[kept], self.position_of_row[kept]] = self.draft_token_ids[kept]
+        last = self.bonus_token_ids.clone()
+        last[num_accepted < self.num_drafts] = repair_token_ids
+        token_ids.scatter_(1, num_accepted.unsqueeze(1), last.unsqueeze(1))
+        return Verdict(token_ids, num_accepted)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The random numbers that a rule consumes: independent of each other and of whatever drew the drafts.
+
+    Attributes:
+        accept: float64 [num_tokens], uniform on [0, 1).
+        repair: float64 [batch], uniform on [0, 1).
+
+    """
+
+    accept: Tensor
+    repair: Tensor
+
+    @classmethod
+    def from_generator(
+        cls, round_: Round, generator: torch.Generator | Mapping[int, torch.Generator] | None
+    ) -> "Draws":
+        """Draw for a round: from one generator, or from each request's own ({batch row: generator}) where it has one.
+
+        float64, because a float32 uniform is exactly 0 once in 2^24 draws and would accept any draft there. A request
+        without drafts consumes nothing of its own generator.
+        """
+        shared = None if isinstance(generator, Mapping) else generator
+        own = generator if isinstance(generator, Mapping) else {}
+        device = round_.target_probs.device
+
+        def uniform(count: int) -> Tensor:
+            return torch.rand(count, dtype=torch.float64, device=device, generator=shared)
+
+        accept, repair = uniform(len(round_.draft_token_ids)), uniform(len(round_.num_drafts))
+        if own:
+            ends = round_.cu_num_draft_tokens.tolist()
+            for row, request_generator in own.items():
+                start = ends[row - 1] if row else 0
+                if ends[row] > start:
+                    accept[start : ends[row]].uniform_(generator=request_generator)
+                    repair[row].uniform_(generator=request_generator)
+        return cls(accept, repair)

@@ -1,0 +1,42 @@
+"""From the name of a drafter in the settings to the object."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from verispec.drafting.proposal import Drafter
+from verispec.drafting.suffix import SuffixDrafter
+
+DRAFTERS: dict[str, Callable[..., Drafter]] = {"suffix": SuffixDrafter}
+
+
+class DrafterError(ValueError):
+    """The settings name no usable drafter."""
+
+
+def make_drafter(name: str, options: Mapping[str, Any]) -> Drafter:
+    """Build a drafter by its short name, or by the import path of a class: "package.module.Class".
+
+    Raises:
+        DrafterError: no such drafter, or it refuses the options.
+
+    """
+    factory = DRAFTERS.get(name) or _import_class(name)
+    try:
+        drafter = factory(**options)
+    except (TypeError, ValueError) as error:
+        raise DrafterError(f"drafter_options of {name!r}: {error}") from error
+    missing = [method for method in ("propose", "forget") if not callable(getattr(drafter, method, None))]
+    if missing:
+        raise DrafterError(f"drafter {name!r} has no method {' and no method '.join(missing)}")
+    return drafter
+
+
+def _import_class(path: str) -> Callable[..., Drafter]:
+    module_name, _, class_name = path.rpartition(".")
+    if not module_name:
+        raise DrafterError(f"drafter {path!r} is none of {', '.join(DRAFTERS)} and no import path of a class")
+    try:
+        return getattr(importlib.import_module(module_name), class_name)  # type: ignore[no-any-return]
+    except (ImportError, AttributeError) as error:
+        raise DrafterError(f"drafter {path!r} cannot be imported: {error}") from error

@@ -1,0 +1,111 @@
+"""Installs the seams in a process that builds a speculative model runner, and refuses what they do not fit."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch import Tensor
+
+from verispec.engine import runtime, seams
+from verispec.engine.proposer import Proposer
+from verispec.engine.sampling_parameters import expand_batch_to_tokens
+from verispec.engine.seams import SeamError
+from verispec.engine.status import add_worker_method
+from verispec.settings import CONFIG_KEY, PROPOSER_PATH, Settings
+
+logger = logging.getLogger("vllm.verispec")
+
+
+def watch_model_runner() -> None:
+    """Act when a model runner is built; one without speculation leaves vLLM untouched."""
+
+    def adapt(original: Callable[..., None]) -> Callable[..., None]:
+        def __init__(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> None:
+            if vllm_config.speculative_config is None:
+                return original(self, vllm_config, *args, **kwargs)
+            install(vllm_config)
+            original(self, vllm_config, *args, **kwargs)
+            if isinstance(getattr(self, "drafter", None), Proposer):
+                self.drafter.bind(self)
+
+        return __init__
+
+    seams.RUNNER_INIT.replace(adapt)
+    add_worker_method()
+
+
+def watch_model_runner_v2() -> None:
+    """Refuse settings that only Model Runner V1 can honour; leave all other V2 servers alone."""
+
+    def adapt(original: Callable[..., None]) -> Callable[..., None]:
+        def __init__(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> None:
+            if vllm_config.speculative_config is not None:
+                if asked_for(vllm_config):
+                    raise SeamError(
+                        f"seam {seams.RUNNER_V2_INIT.name!r}: {seams.RUNNER_V2_INIT.why}; "
+                        "set VLLM_USE_V2_MODEL_RUNNER=0 and --no-async-scheduling on both servers"
+                    )
+                logger.warning("verispec is not active: Model Runner V2 verifies with vLLM's own rule")
+            original(self, vllm_config, *args, **kwargs)
+
+        return __init__
+
+    seams.RUNNER_V2_INIT.replace(adapt)
+
+
+def asked_for(vllm_config: Any) -> bool:
+    """The server's settings name verispec, as proposer or in --additional-config."""
+    ours = getattr(vllm_config.speculative_config, "model", None) == PROPOSER_PATH
+    additional = vllm_config.additional_config
+    return ours or (isinstance(additional, Mapping) and CONFIG_KEY in additional)
+
+
+def install(vllm_config: Any) -> None:
+    """Check everything, then put the adapters in place.
+
+    Raises:
+        SeamError: another vLLM, or a seam that has changed.
+        ValueError: unusable settings.
+
+    """
+    from vllm.platforms import current_platform
+
+    seams.check_version()
+    settings = Settings.from_additional_config(vllm_config.additional_config)
+    wanted = [seam for seam in seams.SEAMS if current_platform.is_cpu() or not seam.cpu_only]
+    for seam in wanted:
+        seam.check()
+    state = runtime.start(settings)
+    adapters: dict[seams.Seam, Callable[..., Callable[..., Any]]] = {
+        seams.RULE: state.verifier.adapt,
+        seams.SAMPLING_PARAMETERS: lambda original: expand_batch_to_tokens,
+        seams.DRAFT_PROBS: _line_up_draft_probs,
+        seams.FITS: _trim_per_request,
+    }
+    for seam in wanted:
+        if seam in adapters:
+            seam.replace(adapters[seam])
+
+
+def _line_up_draft_probs(original: Callable[..., Tensor | None]) -> Callable[..., Tensor | None]:
+    def _get_spec_decode_draft_probs(self: Any, spec_decode_metadata: Any) -> Tensor | None:
+        state = runtime.current()
+        if not isinstance(self.drafter, Proposer):
+            state.verifier.expect_round(point_mass=None)
+            return original(self, spec_decode_metadata)
+        draft_probs, point_mass = state.q_channel.receive(
+            self.input_batch.req_ids, spec_decode_metadata.num_draft_tokens, spec_decode_metadata.draft_token_ids
+        )
+        state.verifier.expect_round(point_mass)
+        return draft_probs
+
+    return _get_spec_decode_draft_probs
+
+
+def _trim_per_request(original: Callable[..., bool]) -> Callable[..., bool]:
+    def _input_fits_in_drafter(self: Any, common_attn_metadata: Any) -> bool:
+        if isinstance(self.drafter, Proposer):
+            return common_attn_metadata is not None
+        return original(self, common_attn_metadata)
+
+    return _input_fits_in_drafter

@@ -1,0 +1,169 @@
+"""Every place where vLLM is changed: what is replaced, why, and which upstream change would make it needless.
+
+A seam is checked against the signature that its adapter was written for, and refused by name if it differs: a wrong
+guess about an internal would be a silent bias, not a crash.
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+SUPPORTED_VLLM = ((0, 32), (0, 33))
+
+
+class SeamError(RuntimeError):
+    """vLLM is not as this version of verispec expects it; speculation is refused rather than guessed at."""
+
+
+@dataclass(frozen=True)
+class Seam:
+    """A function or method of vLLM that an adapter takes the place of.
+
+    Attributes:
+        name: how errors, `verispec doctor` and the status endpoint call it.
+        module, attribute: where it lives; the attribute may be dotted (Class.method).
+        parameters: the leading parameters that the adapter relies on, in order.
+        why: what vLLM lacks.
+        removed_when: the upstream change that makes the seam deletable.
+        cpu_only: needed on vLLM's CPU platform only.
+
+    """
+
+    name: str
+    module: str
+    attribute: str
+    parameters: tuple[str, ...]
+    why: str
+    removed_when: str
+    cpu_only: bool = False
+
+    def check(self) -> Callable[..., Any]:
+        """The function as vLLM defines it.
+
+        Raises:
+            SeamError: it is missing, or its leading parameters are others.
+
+        """
+        owner, name = self._owner()
+        current = getattr(owner, name, None)
+        if current is None:
+            raise SeamError(f"seam {self.name!r}: {self.module}.{self.attribute} does not exist in {_vllm()}")
+        original: Callable[..., Any] = getattr(current, "verispec_original", current)
+        found = tuple(inspect.signature(original).parameters)[: len(self.parameters)]
+        if found != self.parameters:
+            raise SeamError(
+                f"seam {self.name!r}: {self.module}.{self.attribute} takes ({', '.join(found)}) in {_vllm()}, "
+                f"expected ({', '.join(self.parameters)})"
+            )
+        return original
+
+    def replace(self, adapter: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """Put adapter(original) in the place of the original; doing it again replaces the adapter, not stacks it."""
+        original = self.check()
+        replacement = adapter(original)
+        replacement.verispec_original = original  # type: ignore[attr-defined]
+        owner, name = self._owner()
+        setattr(owner, name, replacement)
+
+    @property
+    def active(self) -> bool:
+        """An adapter is in place in this process."""
+        owner, name = self._owner()
+        return hasattr(getattr(owner, name, None), "verispec_original")
+
+    def _owner(self) -> tuple[Any, str]:
+        owner: Any = importlib.import_module(self.module)
+        *path, name = self.attribute.split(".")
+        for part in path:
+            owner = getattr(owner, part, None)
+        return owner, name
+
+
+_RUNNER = "vllm.v1.worker.gpu_model_runner"
+_REJECTION = "vllm.v1.sample.rejection_sampler"
+
+RUNNER_INIT = Seam(
+    "model-runner",
+    _RUNNER,
+    "GPUModelRunner.__init__",
+    ("self", "vllm_config", "device"),
+    why="the other seams are installed where a speculative model runner is built, and nowhere else",
+    removed_when="vLLM calls plugins with the configuration before it builds the model runner",
+)
+RUNNER_V2_INIT = Seam(
+    "model-runner-v2",
+    "vllm.v1.worker.gpu.model_runner",
+    "GPUModelRunner.__init__",
+    ("self", "vllm_config", "device"),
+    why="Model Runner V2 has neither custom proposers nor this verifier: settings that need them are refused",
+    removed_when="Model Runner V2 offers custom proposers and a replaceable rejection sampler",
+)
+RULE = Seam(
+    "rejection-rule",
+    _REJECTION,
+    "rejection_sample",
+    (
+        "draft_token_ids",
+        "num_draft_tokens",
+        "max_spec_len",
+        "cu_num_draft_tokens",
+        "draft_probs",
+        "target_logits",
+        "bonus_token_ids",
+        "sampling_metadata",
+    ),
+    why="the verification rule is verispec's; vLLM has no hook for one",
+    removed_when="speculative_config accepts a verifier class",
+)
+SAMPLING_PARAMETERS = Seam(
+    "sampling-parameters",
+    _REJECTION,
+    "expand_batch_to_tokens",
+    ("x", "cu_num_tokens", "num_tokens", "replace_from", "replace_to"),
+    why="on CPUs the temperature, top-k and top-p of draft positions are uninitialised memory (vllm#55005)",
+    removed_when="the CPU stand-in of expand_kernel writes its result back to the caller's buffer",
+    cpu_only=True,
+)
+DRAFT_PROBS = Seam(
+    "draft-probabilities",
+    _RUNNER,
+    "GPUModelRunner._get_spec_decode_draft_probs",
+    ("self", "spec_decode_metadata"),
+    why="a custom proposer has no way to hand its draft law q to the verifier",
+    removed_when="vLLM asks custom proposers for take_last_draft_probs(), as it asks draft models",
+)
+FITS = Seam(
+    "draft-room",
+    _RUNNER,
+    "GPUModelRunner._input_fits_in_drafter",
+    ("self", "common_attn_metadata"),
+    why="one request near max_model_len switches drafting off for all; verispec trims each request's own draft",
+    removed_when="vLLM trims drafts per request",
+)
+
+SEAMS = (RUNNER_INIT, RULE, SAMPLING_PARAMETERS, DRAFT_PROBS, FITS)
+
+
+def check_version() -> None:
+    """Refuse a vLLM that no seam was written for.
+
+    Raises:
+        SeamError: naming both versions.
+
+    """
+    import vllm
+
+    release = vllm.__version_tuple__[:2]
+    if release not in SUPPORTED_VLLM:
+        supported = ", ".join(".".join(map(str, version)) for version in SUPPORTED_VLLM)
+        raise SeamError(
+            f"{_vllm()} is not supported: this verispec fits {supported}. VERISPEC_DISABLE=1 runs without it"
+        )
+
+
+def _vllm() -> str:
+    import vllm
+
+    return f"vLLM {vllm.__version__}"

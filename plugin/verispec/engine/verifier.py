@@ -1,0 +1,90 @@
+"""Puts verispec's rule in the place of vLLM's rejection sampling."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from verispec.coupling import RULES, Draws, Round, Verdict
+from verispec.engine.counters import Counters
+
+GREEDY_TEMPERATURE = 0
+
+
+class Verifier:
+    """Takes the calls of vllm.v1.sample.rejection_sampler.rejection_sample.
+
+    Args:
+        rule: a name in verispec.coupling.RULES.
+        counters: where rounds are counted.
+
+    """
+
+    def __init__(self, rule: str, counters: Counters) -> None:
+        self.rule = RULES[rule]
+        self._counters = counters
+        self._point_mass: Tensor | None = None
+        self._serving = False
+
+    def expect_round(self, point_mass: Tensor | None) -> None:
+        """The next call verifies real requests, whose point-mass rows are these (None: as draft_probs says)."""
+        self._point_mass = point_mass
+        self._serving = True
+
+    def adapt(self, original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """The function to put in the place of `original`, with its signature."""
+
+        def rejection_sample(
+            draft_token_ids: Tensor,
+            num_draft_tokens: list[int],
+            max_spec_len: int,
+            cu_num_draft_tokens: Tensor,
+            draft_probs: Tensor | None,
+            target_logits: Tensor,
+            bonus_token_ids: Tensor,
+            sampling_metadata: Any,
+            **further: Any,
+        ) -> Tensor:
+            point_mass, self._point_mass = self._point_mass, None
+            serving, self._serving = self._serving, False
+            if further.get("synthetic_mode"):
+                arguments = (draft_token_ids, num_draft_tokens, max_spec_len, cu_num_draft_tokens, draft_probs)
+                return original(*arguments, target_logits, bonus_token_ids, sampling_metadata, **further)
+            round_ = Round(
+                draft_token_ids=draft_token_ids.long(),
+                cu_num_draft_tokens=cu_num_draft_tokens.long(),
+                target_probs=target_logits,
+                draft_probs=draft_probs,
+                point_mass=point_mass,
+                bonus_token_ids=bonus_token_ids.view(-1).long(),
+            )
+            verdict = self._decide(round_, sampling_metadata)
+            if serving and draft_token_ids.numel():
+                self._counters.rounds += 1
+                self._counters.drafted_tokens += draft_token_ids.numel()
+                self._counters.accepted_tokens += int(verdict.num_accepted.sum())
+            width = max_spec_len + 1 - verdict.token_ids.shape[1]
+            return torch.nn.functional.pad(verdict.token_ids, (0, width), value=-1).to(torch.int32)
+
+        return rejection_sample
+
+    def _decide(self, round_: Round, sampling_metadata: Any) -> Verdict:
+        """The greedy rule where all requests are greedy; else the configured one, on one-hot rows for greedy requests."""
+        if sampling_metadata.all_greedy:
+            return RULES["greedy"].decide(round_, Draws(accept=torch.empty(0), repair=torch.empty(0)))
+        logits = round_.target_probs
+        probs = logits.softmax(dim=-1, dtype=torch.float32)
+        if not sampling_metadata.all_random:
+            greedy = (sampling_metadata.temperature == GREEDY_TEMPERATURE)[round_.request_of_row]
+            best = logits[greedy].argmax(dim=-1, keepdim=True)
+            probs[greedy] = torch.zeros_like(probs[greedy]).scatter_(-1, best, 1)
+        round_ = Round(
+            draft_token_ids=round_.draft_token_ids,
+            cu_num_draft_tokens=round_.cu_num_draft_tokens,
+            target_probs=probs,
+            draft_probs=round_.draft_probs,
+            point_mass=round_.point_mass,
+            bonus_token_ids=round_.bonus_token_ids,
+        )
+        return self.rule.decide(round_, Draws.from_generator(round_, sampling_metadata.generators))

@@ -1,0 +1,49 @@
+"""What `--additional-config '{"verispec": {…}}'` may hold."""
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+CONFIG_KEY = "verispec"
+PROPOSER_PATH = "verispec.engine.Proposer"
+DISABLE_VARIABLE = "VERISPEC_DISABLE"
+
+
+def disabled() -> bool:
+    """The kill switch is on: vLLM stays untouched in this process."""
+    return os.environ.get(DISABLE_VARIABLE, "") not in ("", "0")
+
+
+class Settings(BaseModel):
+    """The plugin's settings; unknown keys are refused.
+
+    Attributes:
+        drafter: a name ("suffix") or the import path of a drafter class.
+        drafter_options: keyword arguments of that drafter.
+        rule: the verification rule, for verispec's proposer and for vLLM's own drafters.
+
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    drafter: str = "suffix"
+    drafter_options: dict[str, Any] = Field(default_factory=dict)
+    rule: Literal["token"] = "token"
+
+    @classmethod
+    def from_additional_config(cls, additional_config: object) -> "Settings":
+        """Read vLLM's `VllmConfig.additional_config`.
+
+        Raises:
+            ValueError: one line that names the setting and what is wrong with it.
+
+        """
+        section = additional_config.get(CONFIG_KEY, {}) if isinstance(additional_config, Mapping) else {}
+        try:
+            return cls.model_validate(section)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join([CONFIG_KEY, *map(str, first["loc"])])
+            raise ValueError(f"--additional-config: {where}: {first['msg']}") from error
