@@ -41,10 +41,10 @@ def main() -> None:
 
 
 def _run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run on uvloop; a group with a single fault raises that fault."""
     import uvloop
 
-    return uvloop.run(coroutine)
+    result: T = uvloop.run(coroutine)
+    return result
 
 
 @app.command()

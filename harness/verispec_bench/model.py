@@ -117,8 +117,7 @@ _CONVERSION = """
 import sys, torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 source, gguf, directory = sys.argv[1:]
-dequantize = GgufConfig(dequantize=True)
-model = AutoModelForCausalLM.from_pretrained(source, gguf_file=gguf, quantization_config=dequantize, dtype=torch.bfloat16)
-model.save_pretrained(directory)
+settings = {"gguf_file": gguf, "quantization_config": GgufConfig(dequantize=True), "dtype": torch.bfloat16}
+AutoModelForCausalLM.from_pretrained(source, **settings).save_pretrained(directory)
 AutoTokenizer.from_pretrained(source, gguf_file=gguf).save_pretrained(directory)
 """

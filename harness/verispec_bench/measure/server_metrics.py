@@ -38,7 +38,7 @@ class ServerSample:
 
 
 def parse_metrics(text: str) -> dict[str, float]:
-    """Our names for the samples we know, summed over engines; `_created` timestamps and histogram buckets are others."""
+    """Our names for the samples we know, summed over engines; `_created` timestamps are left out."""
     names = {sample: name for name, sample in (_GAUGES | _COUNTERS).items()}
     values: dict[str, float] = {}
     for family in text_string_to_metric_families(text):

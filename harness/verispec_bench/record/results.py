@@ -83,7 +83,7 @@ class ResultDirectory:
                 raise UnusableInput(f"{cells}: damaged: {error}") from error
             for row in frame.to_dict("records"):
                 clean = {str(key): None if pd.isna(value) else value for key, value in row.items()}
-                clean |= {name: json.loads(clean[name]) for name in _LISTS if clean.get(name)}
+                clean |= {name: json.loads(str(clean[name])) for name in _LISTS if clean.get(name)}
                 results._rows[str(clean["run"])] = clean
         results._drop_unfinished_lines()
         return results

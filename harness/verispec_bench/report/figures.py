@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 Comparison = dict[str, Any]
 LOSS = "#fbe9e7"
-STYLE = {
+STYLE: Any = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -134,7 +134,7 @@ def _acceptance(summary: dict[str, Any]) -> Figure | None:
                      width=0.8 / len(lines), label=f"c={cell['concurrency']}, {cell['arm']}")  # fmt: skip
         axes.set_title(workload, loc="left")
         axes.set_xlabel("drafts kept in a round (0: only the repair)")
-        axes.xaxis.set_major_locator(FixedLocator(range(0, 200)))
+        axes.xaxis.set_major_locator(FixedLocator(range(200)))
     panels[0][0].set_ylabel("share of rounds with a draft")
     panels[0][-1].legend(fontsize=8)
     figure.suptitle("Accepted-length distribution", x=0.02, ha="left")

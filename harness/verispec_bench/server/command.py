@@ -60,9 +60,11 @@ def server_command(scenario: Scenario, arm: str, interpreter: Interpreter, port:
     if Path(model).is_dir():
         env.setdefault("HF_HUB_OFFLINE", "1")
     if spec:
-        flags |= {"speculative-config": spec.speculative, "per-request-spec-decode-metrics": "detailed"} | spec.args
+        flags["speculative-config"] = spec.speculative
+        flags["per-request-spec-decode-metrics"] = "detailed"
+        flags |= spec.args
         if spec.verispec:
-            flags["additional-config"] = {CONFIG_KEY: spec.verispec.model_dump(exclude_defaults=True)}
+            flags["additional-config"] = {CONFIG_KEY: spec.verispec.model_dump()}
         env |= spec.env
     if spec is None or not spec.plugin:
         env[DISABLE_VARIABLE] = "1"

@@ -7,8 +7,8 @@ MAY_DIFFER = {
     "vllm_config.additional_config.verispec": "the plugin's settings",
     "vllm_config.instance_id": "a random name",
     "vllm_config.observability_config.per_request_spec_decode_metrics": "refused without speculation",
-    "vllm_config.scheduler_config.max_num_scheduled_tokens": "set by vLLM to max_num_batched_tokens under speculation",
-    "vllm_config.parallel_config.disable_nccl_for_dp_synchronization": "data parallelism, set by vLLM; unused at size 1",
+    "vllm_config.scheduler_config.max_num_scheduled_tokens": "vLLM sets it to max_num_batched_tokens under speculation",
+    "vllm_config.parallel_config.disable_nccl_for_dp_synchronization": "set by vLLM; only for data parallelism",
     "vllm_env.VLLM_OBJECT_STORAGE_SHM_BUFFER_NAME": "a random name",
 }
 """Settings that may differ between a speculative server and its baseline, and why."""

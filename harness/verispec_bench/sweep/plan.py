@@ -29,7 +29,7 @@ class PlannedBlock:
 
 def plan_blocks(
     scenario: Scenario, prompts: dict[str, list[Prompt]]
-) -> tuple[list[PlannedBlock], dict[str, Sequence[Prompt]]]:
+) -> tuple[list[PlannedBlock], dict[str, list[Prompt]]]:
     """Lay out all blocks and the warm-up prompts of each workload.
 
     Each workload's prompts are dealt in order: warm-up, then first attempts, then retries while any are left.
@@ -40,7 +40,8 @@ def plan_blocks(
     """
     cells = cells_of(scenario)
     order = [BASELINE, *scenario.arms]
-    warmup, decks = {}, {}
+    warmup: dict[str, list[Prompt]] = {}
+    decks: dict[str, list[Prompt]] = {}
     for name, source in prompts.items():
         needed = scenario.load.blocks * sum(requests_per_block(scenario, c) for c in cells if c.workload == name)
         needed += scenario.warmup_requests

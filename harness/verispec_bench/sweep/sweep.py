@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from verispec.settings import PROPOSER_PATH
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
 from verispec_bench.record import ResultDirectory, build_manifest, identity_differences
 from verispec_bench.scenario import BASELINE, Scenario
@@ -21,7 +22,6 @@ from verispec_bench.server import (
     server_command,
     wait_until_ready,
 )
-from verispec.settings import PROPOSER_PATH
 from verispec_bench.sweep.execute import execute, warm_up
 from verispec_bench.sweep.plan import PlannedBlock, plan_blocks
 from verispec_bench.sweep.progress import SweepProgress
@@ -59,7 +59,7 @@ def prepare(scenario: Scenario, base: Path) -> PreparedSweep:
     for arm in (BASELINE, *scenario.arms):
         server_command(scenario, arm, interpreter, port=0)
     manifest = build_manifest(scenario, interpreter, prompts)
-    return PreparedSweep(scenario, interpreter, manifest, blocks, {name: list(some) for name, some in warmup.items()})
+    return PreparedSweep(scenario, interpreter, manifest, blocks, warmup)
 
 
 def open_results(sweep: PreparedSweep, path: Path, resume: bool) -> ResultDirectory:
@@ -98,7 +98,7 @@ async def run_sweep(sweep: PreparedSweep, results: ResultDirectory, console: Con
             command = server_command(scenario, arm, sweep.interpreter, port)
             server = ServerProcess(arm, command, port, results.path / "logs" / f"{arm}.log")
             servers[arm] = running.enter_context(server)
-        running.callback(lambda: [server.begin_stop() for server in servers.values()])
+            running.callback(server.begin_stop)  # all are asked to end before the first is waited for
         await wait_until_ready(list(servers.values()), scenario.server.start_timeout_s, progress.starting)
         readbacks = {}
         for arm, server in servers.items():

@@ -23,7 +23,7 @@ CHANGES = (
 
 def prompts() -> list[Prompt]:
     """One prompt for each suitable function, in the order of files and lines."""
-    found = []
+    found: list[Prompt] = []
     for path, function, source in _functions():
         change = CHANGES[len(found) % len(CHANGES)].format(name=function.name)
         text = (

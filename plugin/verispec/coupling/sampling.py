@@ -20,6 +20,4 @@ def draw(weights: Tensor, uniform: Tensor) -> Tensor:
     cumulative = weights.to(torch.float64).cumsum(dim=-1)
     total = cumulative[:, -1]
     threshold = torch.minimum(uniform * total, torch.nextafter(total, torch.zeros_like(total)))
-    return (
-        torch.searchsorted(cumulative, threshold.unsqueeze(-1), right=True).squeeze(-1).clamp_max(weights.shape[-1] - 1)
-    )
+    return torch.searchsorted(cumulative, threshold.unsqueeze(-1), right=True).squeeze(-1)

@@ -21,9 +21,8 @@ def watch_model_runner() -> None:
 
     def adapt(original: Callable[..., None]) -> Callable[..., None]:
         def __init__(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> None:
-            if vllm_config.speculative_config is None:
-                return original(self, vllm_config, *args, **kwargs)
-            install(vllm_config)
+            if vllm_config.speculative_config is not None:
+                install(vllm_config)
             original(self, vllm_config, *args, **kwargs)
             if isinstance(getattr(self, "drafter", None), Proposer):
                 self.drafter.bind(self)

@@ -70,7 +70,7 @@ class Verifier:
         return rejection_sample
 
     def _decide(self, round_: Round, sampling_metadata: Any) -> Verdict:
-        """The greedy rule where all requests are greedy; else the configured one, on one-hot rows for greedy requests."""
+        """The greedy rule if all requests are greedy; else the configured one, on one-hot rows for greedy requests."""
         if sampling_metadata.all_greedy:
             return RULES["greedy"].decide(round_, Draws(accept=torch.empty(0), repair=torch.empty(0)))
         logits = round_.target_probs

@@ -1,0 +1,43 @@
+"""Drafters by name and by import path."""
+
+import pytest
+
+from verispec.drafting import DrafterError, SuffixDrafter, make_drafter
+
+
+class Silent:
+    def propose(self, requests):
+        return []
+
+    def forget(self, request_ids):
+        pass
+
+
+class NoForget:
+    def propose(self, requests):
+        return []
+
+
+def test_by_name_with_options():
+    assert isinstance(make_drafter("suffix", {"min_match": 2}), SuffixDrafter)
+
+
+def test_by_import_path():
+    assert isinstance(make_drafter(f"{__name__}.Silent", {}), Silent)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("sufix", {}, "'sufix' is none of suffix and no import path"),
+        ("no.such.Class", {}, "cannot be imported: No module named 'no'"),
+        ("verispec.drafting.Missing", {}, "cannot be imported"),
+        ("suffix", {"min_mach": 2}, "drafter_options of 'suffix'.*min_mach"),
+        ("suffix", {"min_match": -1}, "drafter_options of 'suffix': min_match"),
+        (f"{__name__}.NoForget", {}, "has no method forget"),
+    ],
+)
+def test_unusable_drafters_are_refused_in_one_line(name, options, message):
+    with pytest.raises(DrafterError, match=message) as refusal:
+        make_drafter(name, options)
+    assert "\n" not in str(refusal.value)

@@ -1,0 +1,102 @@
+"""The adapter between vLLM's rejection_sample and the rules."""
+
+from types import SimpleNamespace
+
+import torch
+
+from verispec.engine.counters import Counters
+from verispec.engine.verifier import Verifier
+
+
+def metadata(temperatures, generators=None):
+    greedy = [t == 0 for t in temperatures]
+    return SimpleNamespace(
+        all_greedy=all(greedy),
+        all_random=not any(greedy),
+        temperature=None if all(greedy) else torch.tensor(temperatures),
+        generators=generators or {},
+    )
+
+
+def call(verifier, drafts, logits, temperatures, draft_probs=None, bonus=None, original=None, **further):
+    """drafts: a list of tokens for each request."""
+    counts = [len(d) for d in drafts]
+    return verifier.adapt(original)(
+        torch.tensor([t for d in drafts for t in d], dtype=torch.int32),
+        counts,
+        max(counts),
+        torch.tensor(counts, dtype=torch.int32).cumsum(0),
+        draft_probs,
+        torch.tensor(logits, dtype=torch.float32).view(sum(counts), -1),
+        torch.tensor(bonus or [[0]] * len(drafts)),
+        metadata(temperatures, generators=further.pop("generators", None)),
+        **further,
+    )
+
+
+def test_shape_and_type_are_vllms():
+    result = call(Verifier("token", Counters()), [[1], [], [0, 0]], [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]], [0, 0, 0])
+    assert result.dtype == torch.int32
+    assert result.tolist() == [[1, 0, -1], [0, -1, -1], [0, 0, 0]]
+
+
+def test_a_mixed_batch_gives_greedy_rows_their_argmax_and_sampled_rows_their_law():
+    trials = 4000
+    logits = [[0.0, 1.0, 0.5], [0.0, 2.0, 1.0]]
+    sampled = torch.zeros(3)
+    verifier = Verifier("token", Counters())
+    for _ in range(trials):
+        result = call(verifier, [[2], [0]], logits, [0.0, 1.0])
+        assert result[0].tolist() == [1, -1]
+        sampled[result[1, 0]] += 1
+    law = torch.tensor(logits[1]).softmax(-1)
+    assert ((sampled / trials - law).abs() < 5 * (law * (1 - law) / trials).sqrt()).all()
+
+
+def test_masked_tokens_stay_masked():
+    logits = [[float("-inf"), 0.0, float("-inf")]]
+    for _ in range(50):
+        assert call(Verifier("token", Counters()), [[0]], logits, [1.0])[0].tolist() == [1, -1]
+
+
+def test_point_mass_rows_of_a_round_are_passed_to_the_rule_once():
+    """q says 1/2 for the draft, the point-mass flag says otherwise: p(x) = .5 is kept always, or half of the time."""
+    verifier, q = Verifier("token", Counters()), torch.tensor([[0.5, 0.5]])
+
+    def accepted(point_mass):
+        kept = 0
+        for _ in range(400):
+            verifier.expect_round(point_mass)
+            kept += call(verifier, [[0]], [[0.0, 0.0]], [1.0], q)[0, 0].item() == 0
+        return kept
+
+    assert accepted(None) == 400
+    assert 100 < accepted(torch.tensor([True])) < 300
+    assert verifier._point_mass is None
+
+
+def test_only_rounds_of_real_requests_are_counted():
+    counters = Counters()
+    verifier = Verifier("token", counters)
+    call(verifier, [[1]], [[0.0, 1.0]], [0])  # the engine's warm-up
+    assert counters.rounds == 0
+    verifier.expect_round(None)
+    call(verifier, [[1], [0, 1]], [[0.0, 1.0]] * 3, [0, 0])
+    assert (counters.rounds, counters.drafted_tokens, counters.accepted_tokens) == (1, 3, 1)
+
+
+def test_synthetic_acceptance_stays_vllms():
+    seen = []
+
+    def original(*arguments, **further):
+        seen.append(further)
+        return "vLLM's"
+
+    verifier = Verifier("token", Counters())
+    result = call(verifier, [[1]], [[0.0, 1.0]], [0], original=original, synthetic_mode=True)
+    assert result == "vLLM's"
+    assert seen == [{"synthetic_mode": True}]
+
+
+def test_unknown_keywords_of_a_later_vllm_are_accepted():
+    assert call(Verifier("token", Counters()), [[1]], [[0.0, 1.0]], [0], use_fp64_gumbel=True).tolist() == [[1, 0]]
