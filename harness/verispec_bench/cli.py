@@ -1,6 +1,7 @@
 """The command line: one command for each verb, thin."""
 
 import json
+import signal
 import sys
 import time
 from collections.abc import Coroutine
@@ -20,7 +21,7 @@ app = typer.Typer(
     help="Is speculative decoding still my model, still my server, and worth it here? "
     "Exit codes: 0 good, 1 the answer is no, 2 unusable input, 3 infrastructure failed.",
 )
-out = Console()
+out = Console(width=None if sys.stdout.isatty() else 130)
 err = Console(stderr=True)
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file, for example s
 
 def main() -> None:
     """Run the command line; foreseeable faults end in one line and an exit code, never in a traceback."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app()
     except VerispecError as error:

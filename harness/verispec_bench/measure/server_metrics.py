@@ -100,7 +100,7 @@ class ServerWatch:
         Everything is None where the server has no such metric.
         """
         steady = [sample.values for sample in self._samples if sample.in_flight >= concurrency]
-        running = [values["running"] for values in steady if "running" in values]
+        running = [values["running"] for values in steady if values.get("running")]  # nothing running is no batch
         waiting = [values["waiting"] for values in steady if "waiting" in values]
         first, last = (self._samples[i].values if self._samples else {} for i in (0, -1))
         return {

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rich import box
 from rich.table import Table
 
 Comparison = dict[str, Any]
@@ -39,10 +40,11 @@ def same_tokens(comparison: Comparison) -> str:
 
 def summary_table(summary: dict[str, Any]) -> Table:
     """One line for each comparison."""
-    table = Table(title=f"{summary['scenario']}: speculation against target-only (95% intervals)", title_justify="left")
-    for column in ("workload", "arm", "c", "batch"):
-        table.add_column(column, justify="right" if column in ("c", "batch") else "left")
-    for column in ("output tok/s ratio", "TPOT p50 ratio", "TPOT p95 ratio", "tokens/step", "same tokens", "verdict"):
+    title = f"{summary['scenario']}: speculative / target-only, 95% intervals (c: concurrency, batch: running requests)"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("workload", "arm"):
+        table.add_column(column)
+    for column in ("c", "batch", "output tok/s", "TPOT p50", "TPOT p95", "tokens/step", "same tokens", "verdict"):
         table.add_column(column, justify="right")
     styles = {"wins": "green", "loses": "red", "even": "", "invalid": "yellow"}
     for comparison in summary["comparisons"]:

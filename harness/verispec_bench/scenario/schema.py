@@ -143,7 +143,7 @@ class Scenario(Strict):
     load: Load
     seed: int = 0
     warmup_requests: int = Field(default=4, ge=0)
-    max_foreign_cpu: float = Field(default=0.1, gt=0, le=1)
+    max_foreign_cpu: float = Field(default=0.05, gt=0, le=1)
     retries: int = Field(default=1, ge=0)
 
     @model_validator(mode="after")

@@ -45,7 +45,7 @@ class SweepProgress:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._console.print(text, highlight=False)
+        self._console.print(text, highlight=False, soft_wrap=True)
 
     def starting(self, text: str) -> None:
         """How far the servers are: the bar's label; without a terminal, a line each half minute."""

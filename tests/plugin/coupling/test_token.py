@@ -50,7 +50,9 @@ def test_law_of_one_position_is_the_target_exactly():
         law[draft] += float(q) * accepted
         if accepted < 1:
             rest = float(q) * (1 - accepted)
-            edges = [boundary(lambda u, x=draft, t=t: decide([x], [P], [Q], [1 - 1e-12], u)[0][0] <= t) for t in range(3)]
+            edges = [
+                boundary(lambda u, x=draft, t=t: decide([x], [P], [Q], [1 - 1e-12], u)[0][0] <= t) for t in range(3)
+            ]
             for token, (low, high) in enumerate(zip([0.0, *edges], edges, strict=False)):
                 law[token] += rest * (high - low)
     assert law == pytest.approx([float(p) for p in P], abs=1e-9)

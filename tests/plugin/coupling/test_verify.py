@@ -26,8 +26,14 @@ def arguments(**changes):
         ({"draft_token_ids": torch.tensor([0, 1, -2])}, "draft_token_ids: row 2"),
         ({"cu_num_draft_tokens": torch.tensor([3, 2])}, "cu_num_draft_tokens: row 1 falls"),
         ({"cu_num_draft_tokens": torch.tensor([1, 2])}, "cu_num_draft_tokens: ends at 2, expected 3"),
-        ({"target_probs": torch.full((3, 3), 1 / 3).index_fill(0, torch.tensor([1]), float("nan"))}, "target_probs: row 1"),
-        ({"draft_probs": torch.full((3, 3), 1 / 3).index_fill(0, torch.tensor([2]), float("nan"))}, "draft_probs: row 2"),
+        (
+            {"target_probs": torch.full((3, 3), 1 / 3).index_fill(0, torch.tensor([1]), float("nan"))},
+            "target_probs: row 1",
+        ),
+        (
+            {"draft_probs": torch.full((3, 3), 1 / 3).index_fill(0, torch.tensor([2]), float("nan"))},
+            "draft_probs: row 2",
+        ),
         ({"draft_probs": torch.full((2, 3), 1 / 3)}, r"draft_probs: shape \(2, 3\), expected \(3, 3\)"),
         ({"target_probs": torch.full((3,), 1 / 3)}, "target_probs: shape"),
         ({"bonus_token_ids": torch.tensor([0])}, "bonus_token_ids: shape"),

@@ -18,13 +18,13 @@ def test_copies_what_followed_the_longest_match():
 
 
 def test_drafts_as_much_as_the_match_is_long():
-    tokens = list(range(20)) + [99] + list(range(10))
+    tokens = [*list(range(20)), 99, *list(range(10))]
     assert propose(SuffixDrafter(tokens_per_match=1.0), tokens, 16) == list(range(10, 20))
     assert propose(SuffixDrafter(tokens_per_match=0.5), tokens, 16) == list(range(10, 15))
 
 
 def test_never_more_than_asked():
-    assert propose(SuffixDrafter(), list(range(20)) + [99] + list(range(10)), 3) == [10, 11, 12]
+    assert propose(SuffixDrafter(), [*list(range(20)), 99, *list(range(10))], 3) == [10, 11, 12]
 
 
 def test_a_period_goes_on_past_the_end_of_the_history():

@@ -42,7 +42,9 @@ def proposer(monkeypatch):
         model_config=SimpleNamespace(max_model_len=16, get_vocab_size=lambda: 10),
     )
     made = Proposer(config)
-    made.bind(SimpleNamespace(input_batch=SimpleNamespace(req_ids=["a", "b"]), requests={"a": request(), "b": request()}))
+    made.bind(
+        SimpleNamespace(input_batch=SimpleNamespace(req_ids=["a", "b"]), requests={"a": request(), "b": request()})
+    )
     return made
 
 
