@@ -3,11 +3,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
-DEVICE ?= cpu
 TORCH_INDEX ?=
 VENV ?= .venv
+# What .venv was made for; cpu before there is one.
+DEVICE ?= $(or $(patsubst $(VENV)/.ready-%,%,$(firstword $(wildcard $(VENV)/.ready-*))),cpu)
 SCENARIO ?= demo
-ARM ?= suffix
+ARM ?=
 DIR ?=
 PORT ?=
 OUT ?=
@@ -40,8 +41,8 @@ sweep: setup ## run (or resume) any scenario: make sweep SCENARIO=batch-sweep [O
 report: setup ## redraw the figures and report.html of a result directory: make report DIR=results/…
 	@$(if $(DIR),,echo 'which result directory? make report DIR=results/…' >&2; exit 2;) $(BIN)/verispec report $(DIR)
 
-serve: setup ## start the speculative server of a scenario by hand: make serve [SCENARIO=demo] [ARM=suffix] [PORT=…]
-	@$(BIN)/verispec serve $(SCENARIO_FILE) --arm $(ARM) $(if $(PORT),--port $(PORT))
+serve: setup ## start the speculative server of a scenario by hand: make serve [SCENARIO=demo] [ARM=…] [PORT=…]
+	@$(BIN)/verispec serve $(SCENARIO_FILE) $(if $(ARM),--arm $(ARM)) $(if $(PORT),--port $(PORT))
 
 serve-baseline: setup ## start its matched target-only server by hand
 	@$(BIN)/verispec serve $(SCENARIO_FILE) --baseline $(if $(PORT),--port $(PORT))

@@ -1,4 +1,5 @@
 # The locked CPU environment: torch's CPU build first, then everything else exactly as locked, then the project.
+DEVICE=cpu
 . "$(dirname "$0")/venv.sh"
 
 echo "setup: torch (CPU build)"

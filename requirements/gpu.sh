@@ -1,4 +1,5 @@
 # PyPI's CUDA build of vLLM, resolved by pip, and the project with its test tools.
+DEVICE=gpu
 . "$(dirname "$0")/venv.sh"
 
 echo "setup: vLLM (CUDA build) and verispec (editable)"

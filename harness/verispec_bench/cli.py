@@ -21,7 +21,7 @@ app = typer.Typer(
     help="Is speculative decoding still my model, still my server, and worth it here? "
     "Exit codes: 0 good, 1 the answer is no, 2 unusable input, 3 infrastructure failed.",
 )
-out = Console(width=None if sys.stdout.isatty() else 130)
+out = Console(width=None if sys.stdout.isatty() else 140)
 err = Console(stderr=True)
 
 T = TypeVar("T")

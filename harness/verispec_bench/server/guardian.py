@@ -18,18 +18,21 @@ POLL_S = 0.2
 
 
 def main(log: str, *command: str) -> int:
-    """Start the command, wait for its end or the pipe's, clean up the group; the command's exit code."""
+    """Start the command, wait for its end or the pipe's, clean up the group; the command's exit code (127: it cannot run)."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with open(log, "ab") as output:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=_default_signals,
-        )
+        try:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_default_signals,
+            )
+        except OSError:
+            return 127
     print(child.pid, flush=True)
     while child.poll() is None:
         readable, _, _ = select.select([0], [], [], POLL_S)

@@ -32,6 +32,8 @@ async def execute(
     """
     for block in blocks:
         for attempt, prompts in enumerate(block.attempts):
+            if _was_interrupted(block, attempt, results) and attempt + 1 < len(block.attempts):
+                continue  # a pair across two starts of the servers would be no pair
             for position, arm in enumerate(block.arms):
                 run = Run(block.cell.id, block.index, attempt, arm)
                 if not results.has(run):
@@ -42,6 +44,12 @@ async def execute(
             runs = [results.row(Run(block.cell.id, block.index, attempt, arm)) for arm in block.arms]
             if not any(row["contaminated"] for row in runs):
                 break
+
+
+def _was_interrupted(block: PlannedBlock, attempt: int, results: ResultDirectory) -> bool:
+    """Some arms have served these prompts, and not all."""
+    done = [results.has(Run(block.cell.id, block.index, attempt, arm)) for arm in block.arms]
+    return any(done) and not all(done)
 
 
 async def warm_up(

@@ -1,0 +1,105 @@
+"""Real engines: a tiny random target for laws and state, and the default model behind real servers."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.engine)
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory) -> str:
+    """A 2-layer Llama with random weights and 16 tokens, whose law can be enumerated."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=16,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=1,
+        num_key_value_heads=1,
+        head_dim=32,
+        initializer_range=0.4,
+        max_position_embeddings=256,
+    )
+    path = tmp_path_factory.mktemp("tiny-llama")
+    LlamaForCausalLM(config).save_pretrained(path)
+    return str(path)
+
+
+def run_probe(model: str, options: dict[str, Any], **environment: str) -> subprocess.CompletedProcess[str]:
+    """One tiny engine in its own process (a second one in the same process fails)."""
+    return subprocess.run(
+        [sys.executable, "-m", "tests.engine.probe", model, json.dumps(options)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+    )
+
+
+def probe(model: str, options: dict[str, Any], **environment: str) -> dict[str, Any]:
+    result = run_probe(model, options, **environment)
+    assert result.returncode == 0, result.stderr[-3000:]
+    return json.loads(result.stdout.strip().splitlines()[-1])
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server and what was read back from it."""
+
+    base_url: str
+    pid: int
+    model: str
+    readback: Any
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory):
+    """The demo's two servers on the default model, uncompiled (they start faster): {arm: Served}."""
+    from verispec_bench.model import fetch_model
+    from verispec_bench.scenario import BASELINE, load_scenario
+    from verispec_bench.server import (
+        ServerProcess,
+        free_port,
+        probe_interpreter,
+        read_back,
+        server_command,
+        wait_until_ready,
+    )  # fmt: skip
+
+    fetch_model()
+    scenario = load_scenario(ROOT / "scenarios" / "demo.yaml")
+    scenario = scenario.model_copy(
+        update={"server": scenario.server.model_copy(update={"args": {"enforce-eager": True}})}
+    )
+    logs, interpreter = tmp_path_factory.mktemp("logs"), probe_interpreter()
+    with ExitStack() as running:
+        started = {}
+        for arm in (BASELINE, "suffix"):
+            port = free_port()
+            command = server_command(scenario, arm, interpreter, port)
+            started[arm] = running.enter_context(ServerProcess(arm, command, port, logs / f"{arm}.log"))
+        asyncio.run(wait_until_ready(list(started.values()), 600))
+        yield {
+            arm: Served(s.base_url, s.pid, s.command.model, asyncio.run(read_back(s.base_url, s.pid)))
+            for arm, s in started.items()
+        }

@@ -1,0 +1,173 @@
+"""Runs one tiny engine in a process of its own and reports, as JSON, what reached the verifier.
+
+python -m tests.engine.probe MODEL_DIR '{"speculative_config": …, "additional_config": …}'
+"""
+
+import json
+import os
+import sys
+
+os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
+
+import torch
+from vllm import LLM, SamplingParams
+from vllm.v1.sample import rejection_sampler
+
+from tests.engine.drafters import SENT
+
+VOCAB = 16
+MAX_MODEL_LEN = 96
+PROMPT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
+LAW_REQUESTS = 3000
+PARAMETERS = [
+    {"temperature": 0.8, "top_k": 5, "top_p": 0.9},
+    {"temperature": 0.0},
+    {"temperature": 1.0},
+    {"temperature": 0.5, "top_p": 0.7},
+    {"temperature": 1.3, "top_k": 3},
+]
+
+
+def expected(logits: torch.Tensor, temperature: float, top_k: int = 0, top_p: float = 1.0) -> torch.Tensor:
+    """The target's law after the sampling transformation, written from its definition; greedy logits are unchanged."""
+    law = (logits / (temperature or 1.0)).softmax(-1)
+    if top_k:
+        law[law < law.sort(descending=True).values[top_k - 1]] = 0
+        law /= law.sum()
+    order = law.argsort(descending=True)
+    before = law[order].cumsum(0) - law[order]
+    law[order[before >= top_p]] = 0
+    return law / law.sum()
+
+
+class Recorder:
+    """Stands between vLLM and the rule that is in place, and keeps what passes."""
+
+    def __init__(self, runner) -> None:
+        self.runner, self.rounds = runner, []
+        constrain, verify = rejection_sampler.apply_sampling_constraints, rejection_sampler.rejection_sample
+
+        def apply_sampling_constraints(logits, *arguments):
+            self.raw = logits.clone()
+            return constrain(logits, *arguments)
+
+        def rejection_sample(draft_token_ids, num_draft_tokens, max_len, cu, draft_probs, target_logits, *rest, **more):
+            self.rounds.append(
+                {
+                    "requests": self.runner.input_batch.req_ids[: len(num_draft_tokens)],
+                    "counts": list(num_draft_tokens),
+                    "drafts": draft_token_ids.tolist(),
+                    "q": None if draft_probs is None else draft_probs.clone(),
+                    "raw": self.raw,
+                    "target": target_logits.softmax(-1),
+                }
+            )
+            return verify(draft_token_ids, num_draft_tokens, max_len, cu, draft_probs, target_logits, *rest, **more)
+
+        rejection_sampler.apply_sampling_constraints = apply_sampling_constraints
+        rejection_sampler.rejection_sample = rejection_sample
+
+
+def parameters_of(recorder, request_id) -> dict:
+    params = recorder.runner.requests[request_id].sampling_params
+    return {"temperature": params.temperature, "top_k": max(params.top_k, 0), "top_p": params.top_p}
+
+
+def run(llm, prompts, params):
+    inputs = [{"prompt_token_ids": prompt} for prompt in prompts]
+    return [list(o.outputs[0].token_ids) for o in llm.generate(inputs, params, use_tqdm=False)]
+
+
+def served_laws(llm) -> tuple[list[float], list[int]]:
+    """Exact marginal of the second token at temperature 1, and how often each token came in served requests."""
+    whole = SamplingParams(max_tokens=1, temperature=0, logprobs=VOCAB, detokenize=False)
+
+    def law(prompts):
+        outputs = llm.generate([{"prompt_token_ids": p} for p in prompts], whole, use_tqdm=False)
+        rows = [o.outputs[0].logprobs[0] for o in outputs]
+        return torch.tensor([[row[t].logprob for t in range(VOCAB)] for row in rows], dtype=torch.float64).exp()
+
+    first = law([PROMPT])[0]
+    second = first @ law([[*PROMPT, t] for t in range(VOCAB)])
+    sampled = SamplingParams(max_tokens=2, temperature=1.0, ignore_eos=True, detokenize=False)
+    answers = run(llm, [PROMPT] * LAW_REQUESTS, sampled)
+    counts = torch.bincount(torch.tensor([a[1] for a in answers]), minlength=VOCAB)
+    return second.tolist(), counts.tolist()
+
+
+def main(model: str, options: str) -> None:
+    llm = LLM(
+        model,
+        skip_tokenizer_init=True,
+        enforce_eager=True,
+        dtype="float32",
+        max_model_len=MAX_MODEL_LEN,
+        max_num_seqs=64,
+        kv_cache_memory_bytes=64 << 20,
+        disable_log_stats=True,
+        **json.loads(options),
+    )
+    runner = llm.llm_engine.engine_core.engine_core.model_executor.driver_worker.worker.model_runner
+    recorder = Recorder(runner)
+    parameters: dict[str, dict] = {}
+    original = runner._update_states
+
+    def remember(scheduler_output):
+        result = original(scheduler_output)
+        parameters.update({request_id: parameters_of(recorder, request_id) for request_id in runner.requests})
+        return result
+
+    runner._update_states = remember
+    torch.manual_seed(1)
+    lengths = [6 + 5 * (i % 7) for i in range(40)]
+    params = [
+        SamplingParams(max_tokens=n, ignore_eos=True, detokenize=False, **PARAMETERS[i % len(PARAMETERS)])
+        for i, n in enumerate(lengths)
+    ]
+    answers = run(llm, [[*PROMPT, i % VOCAB, *PROMPT[: i % 9]] for i in range(40)], params)
+    to_the_end = run(
+        llm, [PROMPT * 8, PROMPT], SamplingParams(max_tokens=None, temperature=0, ignore_eos=True, detokenize=False)
+    )
+
+    worst, wrong_q, q_rows, moved, seen_at = 0.0, 0, 0, 0, {}
+    for round_ in recorder.rounds:
+        row = 0
+        for index, (request, count) in enumerate(zip(round_["requests"], round_["counts"], strict=True)):
+            moved += seen_at.setdefault(request, index) != index
+            for j in range(count):
+                if request in parameters and parameters[request]["temperature"] > 0:
+                    want = expected(round_["raw"][row + j].clone(), **parameters[request])
+                    difference = (round_["target"][row + j] - want).abs().max().item()
+                    worst = max(worst, difference if difference == difference else 1.0)
+            if round_["q"] is not None and count:
+                drafts = round_["drafts"][row : row + count]
+                laws = [law for tokens, law in SENT.get(request, []) if tokens[:count] == drafts]
+                q_rows += count
+                wrong_q += not any(torch.equal(round_["q"][row : row + count], law[:count]) for law in laws)
+            row += count
+    exact, counts = served_laws(llm)
+    from verispec.engine import runtime
+    from verispec.engine.seams import SEAMS
+
+    print()
+    print(
+        json.dumps(
+            {
+                "rounds": sum(any(r["counts"]) for r in recorder.rounds),
+                "worst_target_error": worst,
+                "q_rows": q_rows,
+                "wrong_q": wrong_q,
+                "moved_rows": moved,
+                "lengths_right": [len(a) for a in answers] == lengths,
+                "lengths_to_the_end": [len(a) for a in to_the_end],
+                "exact_law": exact,
+                "counts": counts,
+                "seams": [seam.name for seam in SEAMS if seam.active],
+                "status": runtime.status(),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,89 @@
+"""A real patched server beside a real target-only server."""
+
+import asyncio
+import os
+
+import aiohttp
+import psutil
+import pytest
+
+from verispec_bench.client import Sampling, Target, closed_loop
+from verispec_bench.exactness import greedy_parity
+from verispec_bench.scenario import BASELINE
+from verispec_bench.server import differences
+from verispec_bench.workload import load_prompts
+
+PROMPTS = [prompt for name in ("chat", "code-edit") for prompt in load_prompts(name, seed=11)[:10]]
+
+
+def ask(served, prompts, concurrency=4, **sampling):
+    target = Target(served.base_url, served.model)
+    options = Sampling(sampling.pop("max_tokens", 48), **sampling)
+    return asyncio.run(closed_loop(target, prompts, options, concurrency=concurrency, timeout_s=300))
+
+
+def get(url):
+    async def fetch():
+        async with aiohttp.ClientSession() as session, session.get(url) as response:
+            return response.status, await response.json() if response.status == 200 else None
+
+    return asyncio.run(fetch())
+
+
+@pytest.fixture(scope="module")
+def answers(servers):
+    return {arm: ask(servers[arm], PROMPTS) for arm in (BASELINE, "suffix")}
+
+
+def test_greedy_answers_are_the_same_tokens(answers):
+    parity = greedy_parity(zip(answers[BASELINE], answers["suffix"], strict=True))
+    shown = "\n".join(
+        f"{d.prompt_id} from token {d.position}:\n  target-only: {d.baseline!r}\n  speculative: {d.arm!r}"
+        for d in parity.divergences
+    )
+    assert parity.compared == 20
+    assert not parity.divergences, shown
+
+
+def test_something_was_drafted_and_accepted(answers):
+    assert sum(record.num_accepted_tokens or 0 for record in answers["suffix"]) > 50
+
+
+def test_tokens_and_usage_agree(answers):
+    for record in (*answers[BASELINE], *answers["suffix"]):
+        assert record.ok, record.error
+        assert record.completion_tokens == len(record.token_ids) == sum(record.chunk_tokens) <= 48
+
+
+def test_the_plugin_is_at_work_in_the_worker_process(servers, answers):
+    """Judged by what the process did: it drafted, verified, and accepted what the clients saw accepted."""
+    served = servers["suffix"]
+    _, status = get(f"{served.base_url}/verispec/status")
+    (worker,) = status["workers"]
+    children = {process.pid for process in psutil.Process(served.pid).children(recursive=True)}
+    assert worker["pid"] in children - {served.pid, os.getpid()}
+    assert worker["counters"]["accepted_tokens"] >= sum(r.num_accepted_tokens or 0 for r in answers["suffix"])
+    assert worker["counters"]["drafter_errors"] == 0
+
+
+def test_the_baseline_has_no_plugin(servers):
+    assert servers[BASELINE].readback.plugin == []
+    assert get(f"{servers[BASELINE].base_url}/verispec/status")[0] == 404
+
+
+def test_the_two_servers_are_a_matched_pair(servers):
+    assert differences(servers[BASELINE].readback, servers["suffix"].readback) == {}
+
+
+def test_a_sampled_request_keeps_its_parameters_at_drafted_positions(servers, answers):
+    """Temperature 0.8 with top_k 1 leaves one token at each position: the greedy one, drafted or not."""
+    sampled = ask(servers["suffix"], PROMPTS[-6:], temperature=0.8, top_k=1)
+    assert sum(record.num_accepted_tokens or 0 for record in sampled) > 10
+    assert [record.token_ids for record in sampled] == [record.token_ids for record in answers[BASELINE][-6:]]
+
+
+def test_sampled_answers_differ_from_greedy_ones_and_are_whole(servers, answers):
+    for arm in (BASELINE, "suffix"):
+        sampled = ask(servers[arm], PROMPTS[:4], temperature=1.0)
+        assert all(record.ok for record in sampled)
+        assert [r.token_ids for r in sampled] != [r.token_ids for r in answers[arm][:4]]

