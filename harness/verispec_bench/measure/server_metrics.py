@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
@@ -12,7 +11,8 @@ import aiohttp
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
-INTERVAL_S = 0.5
+FIRST_INTERVAL_S, INTERVAL_S = 0.05, 0.5
+"""Samples are dense at first, so that short runs have some, and then rare, so that they cost the server little."""
 _GAUGES = {
     "running": "vllm:num_requests_running",
     "waiting": "vllm:num_requests_waiting",
@@ -82,10 +82,11 @@ class ServerWatch:
         await self._session.close()
 
     async def _watch(self) -> None:
+        interval = FIRST_INTERVAL_S
         while True:
-            started = time.perf_counter()
+            await asyncio.sleep(interval)
             await self._look()
-            await asyncio.sleep(max(0.0, INTERVAL_S - (time.perf_counter() - started)))
+            interval = min(INTERVAL_S, 1.5 * interval)
 
     async def _look(self) -> None:
         in_flight = self._in_flight()

@@ -18,7 +18,7 @@ POLL_S = 0.2
 
 
 def main(log: str, *command: str) -> int:
-    """Start the command, wait for its end or the pipe's, clean up the group; the command's exit code (127: it cannot run)."""
+    """Start the command, wait for its end or the pipe's, clean up its group; its exit code (127: it cannot run)."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with open(log, "ab") as output:

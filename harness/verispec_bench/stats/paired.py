@@ -5,6 +5,7 @@ machine falls on both. The interval is a hierarchical bootstrap: blocks are draw
 both arms are recomputed on what was drawn; the pairing of prompts is kept.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -61,7 +62,7 @@ class PairedComparison:
 
 @dataclass(frozen=True)
 class _Arrays:
-    """One arm's answers as arrays over pairs; latencies that are undefined are NaN."""
+    """One arm's answers as arrays over pairs, or over resamples × pairs; undefined latencies are NaN."""
 
     tokens: Floats
     seconds: Floats
@@ -78,11 +79,12 @@ def compare(blocks: Sequence[Block], seed: int = 0) -> PairedComparison:
     if not sum(sizes):
         return PairedComparison(Ratio(), {}, 0)
     whole = (_arrays([r for b in kept for r in b.baseline]), _arrays([r for b in kept for r in b.arm]))
-    draws = _resamples(sizes, np.random.default_rng(seed))
+    rows = _resampled_rows(sizes, np.random.default_rng(seed))
+    resampled = (whole[0].take(rows), whole[1].take(rows))
     return PairedComparison(
-        speedup=_speedup(blocks, kept, whole, draws),
+        speedup=_speedup(blocks, kept, whole, resampled),
         latency={
-            f"p{which}_{name}": _ratio(whole, draws, _percentile_ratio(name, which))
+            f"p{which}_{name}": _ratio(whole, resampled, _percentile_ratio(name, which))
             for name in LATENCIES
             for which in (50, 95)
             if which == 50 or sum(sizes) >= MIN_FOR_P95
@@ -91,7 +93,7 @@ def compare(blocks: Sequence[Block], seed: int = 0) -> PairedComparison:
     )
 
 
-def _speedup(blocks: Sequence[Block], kept: Sequence[Block], whole: Sample, draws: list[NDArray[np.int64]]) -> Ratio:
+def _speedup(blocks: Sequence[Block], kept: Sequence[Block], whole: Sample, resampled: Sample) -> Ratio:
     """Point estimate from the runs' durations; its relative interval from resampled busy time per token.
 
     In a closed loop the duration of a run is the time that its requests were in flight, over the concurrency: the
@@ -102,7 +104,7 @@ def _speedup(blocks: Sequence[Block], kept: Sequence[Block], whole: Sample, draw
     if not all(tokens) or not all(seconds):
         return Ratio()
     point = (tokens[1] / seconds[1]) / (tokens[0] / seconds[0])
-    spread = _ratio(whole, draws, _throughput_ratio)
+    spread = _ratio(whole, resampled, _throughput_ratio)
     if spread.value is None or spread.low is None or spread.high is None:
         return Ratio(point)
     return Ratio(point, point * spread.low / spread.value, point * spread.high / spread.value)
@@ -111,40 +113,49 @@ def _speedup(blocks: Sequence[Block], kept: Sequence[Block], whole: Sample, draw
 _SIDES: tuple[Callable[[Block], Sequence[RequestRecord]], ...] = (lambda b: b.baseline, lambda b: b.arm)
 
 
-def _throughput_ratio(baseline: _Arrays, arm: _Arrays) -> float:
-    return float((arm.tokens.sum() / arm.seconds.sum()) / (baseline.tokens.sum() / baseline.seconds.sum()))
+def _throughput_ratio(baseline: _Arrays, arm: _Arrays) -> Floats:
+    ours, theirs = (side.tokens.sum(axis=-1) / side.seconds.sum(axis=-1) for side in (baseline, arm))
+    return np.asarray(theirs / ours)
 
 
-def _percentile_ratio(name: str, which: int) -> Callable[[_Arrays, _Arrays], float]:
-    def ratio(baseline: _Arrays, arm: _Arrays) -> float:
+def _percentile_ratio(name: str, which: int) -> Callable[[_Arrays, _Arrays], Floats]:
+    def ratio(baseline: _Arrays, arm: _Arrays) -> Floats:
         ours, theirs = baseline.latencies[name], arm.latencies[name]
-        defined = ~(np.isnan(ours) | np.isnan(theirs))
-        if not defined.any():
-            return float("nan")
-        return float(np.percentile(theirs[defined], which) / np.percentile(ours[defined], which))
+        undefined = np.isnan(ours) | np.isnan(theirs)
+        if undefined.all():
+            return np.full(ours.shape[:-1], np.nan)
+        if undefined.any():
+            ours, theirs = np.where(undefined, np.nan, ours), np.where(undefined, np.nan, theirs)
+            with warnings.catch_warnings():  # a resample of undefined values only is left out later
+                warnings.simplefilter("ignore", RuntimeWarning)
+                return np.asarray(np.nanpercentile(theirs, which, axis=-1) / np.nanpercentile(ours, which, axis=-1))
+        return np.asarray(np.percentile(theirs, which, axis=-1) / np.percentile(ours, which, axis=-1))
 
     return ratio
 
 
-def _ratio(whole: Sample, draws: list[NDArray[np.int64]], statistic: Callable[[_Arrays, _Arrays], float]) -> Ratio:
-    value = statistic(*whole)
-    resampled = np.array([statistic(whole[0].take(rows), whole[1].take(rows)) for rows in draws])
-    resampled = resampled[np.isfinite(resampled)]
-    if not np.isfinite(value) or len(resampled) < len(draws) / 2:
+def _ratio(whole: Sample, resampled: Sample, statistic: Callable[[_Arrays, _Arrays], Floats]) -> Ratio:
+    value = float(statistic(*whole))
+    values = statistic(*resampled)
+    values = values[np.isfinite(values)]
+    if not np.isfinite(value) or len(values) < RESAMPLES / 2:
         return Ratio()
-    low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Ratio(value, float(low), float(high))
 
 
-def _resamples(sizes: Sequence[int], rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Rows of each bootstrap sample: blocks with replacement, then prompts of each with replacement."""
+def _resampled_rows(sizes: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Rows of the bootstrap samples, [resamples, pairs]: blocks with replacement, then prompts of each likewise.
+
+    Blocks that lost pairs to failures are drawn as often as whole ones, and give as many rows.
+    """
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    nonempty = [block for block, size in enumerate(sizes) if size]
-    samples = []
-    for _ in range(RESAMPLES):
-        drawn = rng.choice(nonempty, size=len(nonempty))
-        samples.append(np.concatenate([starts[block] + rng.integers(0, sizes[block], sizes[block]) for block in drawn]))
-    return samples
+    blocks = np.flatnonzero(sizes)
+    drawn = rng.choice(blocks, size=(RESAMPLES, len(blocks)))
+    rows_each = round(sum(sizes) / len(blocks))
+    within = rng.random((RESAMPLES, len(blocks), rows_each)) * np.asarray(sizes)[drawn][..., None]
+    rows = starts[drawn][..., None] + within.astype(np.int64)
+    return np.asarray(rows.reshape(RESAMPLES, -1))
 
 
 def _successful_pairs(block: Block) -> Block:

@@ -37,11 +37,11 @@ def test_work_of_other_processes_is_foreign_and_of_our_servers_is_not():
     """One busy process, as a stranger and as a server: the difference is the processor that it used."""
     shares = []
     for ours in (True, False):
-        worker = multiprocessing.get_context("spawn").Process(target=burn, args=(3.0,))
+        worker = multiprocessing.get_context("spawn").Process(target=burn, args=(2.0,))
         worker.start()
-        time.sleep(1.0)
+        time.sleep(0.7)
         watch = CpuWatch([worker.pid] if ours else [])
-        time.sleep(1.5)
+        time.sleep(1.0)
         shares.append(watch.foreign_share())
         worker.join()
     assert shares[1] - shares[0] > 0.5 / (os.cpu_count() or 1)

