@@ -44,10 +44,10 @@ def tiny_model(tmp_path_factory) -> str:
     return str(path)
 
 
-def run_probe(model: str, options: dict[str, Any], **environment: str) -> subprocess.CompletedProcess[str]:
+def run_probe(model: str, options: dict[str, Any], *only: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """One tiny engine in its own process (a second one in the same process fails)."""
     return subprocess.run(
-        [sys.executable, "-m", "tests.engine.probe", model, json.dumps(options)],
+        [sys.executable, "-m", "tests.engine.probe", model, json.dumps(options), *only],
         capture_output=True,
         text=True,
         timeout=300,
@@ -56,8 +56,8 @@ def run_probe(model: str, options: dict[str, Any], **environment: str) -> subpro
     )
 
 
-def probe(model: str, options: dict[str, Any], **environment: str) -> dict[str, Any]:
-    result = run_probe(model, options, **environment)
+def probe(model: str, options: dict[str, Any], *only: str, **environment: str) -> dict[str, Any]:
+    result = run_probe(model, options, *only, **environment)
     assert result.returncode == 0, result.stderr[-3000:]
     return json.loads(result.stdout.strip().splitlines()[-1])
 

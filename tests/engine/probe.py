@@ -1,6 +1,8 @@
 """Runs one tiny engine in a process of its own and reports, as JSON, what reached the verifier.
 
-python -m tests.engine.probe MODEL_DIR '{"speculative_config": …, "additional_config": …}'
+python -m tests.engine.probe MODEL_DIR '{"speculative_config": …, "additional_config": …}' [temperatures]
+
+With "temperatures" no request has top-k or top-p: unrepaired vLLM stops at them (garbage as an index).
 """
 
 import json
@@ -95,7 +97,9 @@ def served_laws(llm) -> tuple[list[float], list[int]]:
     return second.tolist(), counts.tolist()
 
 
-def main(model: str, options: str) -> None:
+def main(model: str, options: str, only: str = "") -> None:
+    kept = ("temperature",) if only else ("temperature", "top_k", "top_p")
+    asked = [{name: value for name, value in p.items() if name in kept} for p in PARAMETERS]
     llm = LLM(
         model,
         skip_tokenizer_init=True,
@@ -108,6 +112,9 @@ def main(model: str, options: str) -> None:
         **json.loads(options),
     )
     runner = llm.llm_engine.engine_core.engine_core.model_executor.driver_worker.worker.model_runner
+    from verispec.engine.seams import SEAMS
+
+    active = [seam.name for seam in SEAMS if seam.active]
     recorder = Recorder(runner)
     parameters: dict[str, dict] = {}
     original = runner._update_states
@@ -121,7 +128,7 @@ def main(model: str, options: str) -> None:
     torch.manual_seed(1)
     lengths = [6 + 5 * (i % 7) for i in range(40)]
     params = [
-        SamplingParams(max_tokens=n, ignore_eos=True, detokenize=False, **PARAMETERS[i % len(PARAMETERS)])
+        SamplingParams(max_tokens=n, ignore_eos=True, detokenize=False, **asked[i % len(asked)])
         for i, n in enumerate(lengths)
     ]
     answers = run(llm, [[*PROMPT, i % VOCAB, *PROMPT[: i % 9]] for i in range(40)], params)
@@ -147,7 +154,6 @@ def main(model: str, options: str) -> None:
             row += count
     exact, counts = served_laws(llm)
     from verispec.engine import runtime
-    from verispec.engine.seams import SEAMS
 
     print()
     print(
@@ -162,7 +168,7 @@ def main(model: str, options: str) -> None:
                 "lengths_to_the_end": [len(a) for a in to_the_end],
                 "exact_law": exact,
                 "counts": counts,
-                "seams": [seam.name for seam in SEAMS if seam.active],
+                "seams": active,
                 "status": runtime.status(),
             }
         )

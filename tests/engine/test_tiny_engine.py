@@ -33,7 +33,7 @@ def vllms_drafter(tiny_model):
 @pytest.fixture(scope="module")
 def untouched(tiny_model):
     """vLLM's own n-gram drafter with the kill switch on."""
-    return probe(tiny_model, {"speculative_config": NGRAM}, VERISPEC_DISABLE="1")
+    return probe(tiny_model, {"speculative_config": NGRAM}, "temperatures", VERISPEC_DISABLE="1")
 
 
 def test_drafted_positions_have_their_requests_temperature_top_k_and_top_p(stochastic):
@@ -81,6 +81,7 @@ def test_the_kill_switch_leaves_vllm_untouched(untouched):
 def test_unrepaired_vllm_is_caught(untouched):
     """The control: if this fails, vLLM has repaired expand_batch_to_tokens and the seam can go."""
     assert untouched["worst_target_error"] > 0.01
+    assert p_value(untouched) < FALSE_ALARM
 
 
 def test_a_plugin_that_is_locked_out_stops_the_start(tiny_model):
