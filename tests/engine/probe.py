@@ -131,6 +131,8 @@ def main(model: str, options: str, only: str = "") -> None:
         SamplingParams(max_tokens=n, ignore_eos=True, detokenize=False, **asked[i % len(asked)])
         for i, n in enumerate(lengths)
     ]
+    # Alone in its batch, so that its first step has no drafts and its top-k no top-p beside it.
+    alone = run(llm, [PROMPT], SamplingParams(max_tokens=5, ignore_eos=True, detokenize=False, **asked[-1]))
     answers = run(llm, [[*PROMPT, i % VOCAB, *PROMPT[: i % 9]] for i in range(40)], params)
     to_the_end = run(
         llm, [PROMPT * 8, PROMPT], SamplingParams(max_tokens=None, temperature=0, ignore_eos=True, detokenize=False)
@@ -164,7 +166,7 @@ def main(model: str, options: str, only: str = "") -> None:
                 "q_rows": q_rows,
                 "wrong_q": wrong_q,
                 "moved_rows": moved,
-                "lengths_right": [len(a) for a in answers] == lengths,
+                "lengths_right": [len(a) for a in (*alone, *answers)] == [5, *lengths],
                 "lengths_to_the_end": [len(a) for a in to_the_end],
                 "exact_law": exact,
                 "counts": counts,

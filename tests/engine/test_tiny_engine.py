@@ -8,7 +8,14 @@ from tests.engine.conftest import probe, run_probe
 OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 4}
 NGRAM = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
 RANDOM = {"drafter": "tests.engine.drafters.RandomLaw", "drafter_options": {"vocab_size": 16}}
-ALL_SEAMS = ["model-runner", "rejection-rule", "sampling-parameters", "draft-probabilities", "draft-room"]
+ALL_SEAMS = [
+    "model-runner",
+    "rejection-rule",
+    "sampling-parameters",
+    "draft-probabilities",
+    "draft-room",
+    "draft-free-steps",
+]
 FALSE_ALARM = 1e-6
 
 

@@ -80,6 +80,7 @@ def install(vllm_config: Any) -> None:
         seams.SAMPLING_PARAMETERS: lambda original: expand_batch_to_tokens,
         seams.DRAFT_PROBS: _line_up_draft_probs,
         seams.FITS: _trim_per_request,
+        seams.DRAFT_FREE_STEPS: _sample_ordinarily,
     }
     for seam in wanted:
         if seam in adapters:
@@ -108,3 +109,11 @@ def _trim_per_request(original: Callable[..., bool]) -> Callable[..., bool]:
         return original(self, common_attn_metadata)
 
     return _input_fits_in_drafter
+
+
+def _sample_ordinarily(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _sample(self: Any, logits: Tensor | None, spec_decode_metadata: Any) -> Any:
+        drafted = spec_decode_metadata is not None and spec_decode_metadata.max_spec_len > 0
+        return original(self, logits, spec_decode_metadata if drafted else None)
+
+    return _sample

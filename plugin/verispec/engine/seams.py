@@ -142,8 +142,17 @@ FITS = Seam(
     why="one request near max_model_len switches drafting off for all; verispec trims each request's own draft",
     removed_when="vLLM trims drafts per request",
 )
+DRAFT_FREE_STEPS = Seam(
+    "draft-free-steps",
+    _RUNNER,
+    "GPUModelRunner._sample",
+    ("self", "logits", "spec_decode_metadata"),
+    why="a step without drafts is an ordinary step, but vLLM sends it through the rejection sampler, on empty tensors: "
+    "a request with top-k alone then ends a CPU server (max() of no elements)",
+    removed_when="vLLM samples steps in which nothing was drafted as a target-only server does",
+)
 
-SEAMS = (RUNNER_INIT, RULE, SAMPLING_PARAMETERS, DRAFT_PROBS, FITS)
+SEAMS = (RUNNER_INIT, RULE, SAMPLING_PARAMETERS, DRAFT_PROBS, FITS, DRAFT_FREE_STEPS)
 
 
 def check_version() -> None:

@@ -95,3 +95,11 @@ def test_model_runner_v2_is_refused_where_verispec_is_asked_for(monkeypatch, vll
 @pytest.mark.parametrize("vllm_config", [config("eagle"), config(speculative=False)])
 def test_other_servers_on_model_runner_v2_are_left_alone(monkeypatch, vllm_config):
     assert built(V2, monkeypatch, vllm_config, install.watch_model_runner_v2)
+
+
+@pytest.mark.parametrize(("max_spec_len", "kept"), [(0, False), (3, True)])
+def test_a_step_without_drafts_is_sampled_as_an_ordinary_one(max_spec_len, kept):
+    sample = install._sample_ordinarily(lambda self, logits, spec_decode_metadata: spec_decode_metadata)
+    metadata = SimpleNamespace(max_spec_len=max_spec_len)
+    assert (sample(None, None, metadata) is metadata) is kept
+    assert sample(None, None, None) is None
