@@ -13,6 +13,7 @@ from verispec_bench.scenario.schema import FlagValue
 from verispec_bench.server.interpreter import Interpreter
 
 PLUGINS_VARIABLE = "VLLM_PLUGINS"
+RUNNER_VARIABLE = "VLLM_USE_V2_MODEL_RUNNER"
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ def server_command(scenario: Scenario, arm: str, interpreter: Interpreter, port:
         if spec.verispec:
             flags["additional-config"] = {CONFIG_KEY: spec.verispec.model_dump()}
         env |= spec.env
+        if spec.speculative.get("method") == "custom_class":
+            _refuse_model_runner_v2(env)
     if spec is None or not spec.plugin:
         env[DISABLE_VARIABLE] = "1"
     elif not interpreter.has_plugin:
@@ -81,6 +84,14 @@ def server_command(scenario: Scenario, arm: str, interpreter: Interpreter, port:
     for flag, value in flags.items():
         argv += _flag(flag, value)
     return ServerCommand(argv, env, scenario.model)
+
+
+def _refuse_model_runner_v2(env: dict[str, str]) -> None:
+    value = env.get(RUNNER_VARIABLE, os.environ.get(RUNNER_VARIABLE, "0"))
+    if value.lower() not in ("0", "false", ""):
+        raise UnusableInput(
+            f"{RUNNER_VARIABLE}={value}: Model Runner V2 has no custom proposers; set it to 0 or unset it"
+        )
 
 
 def _flag(name: str, value: FlagValue) -> list[str]:
@@ -107,7 +118,7 @@ def _environment(interpreter: Interpreter) -> dict[str, str]:
         if libraries := _preloads(interpreter):
             defaults["LD_PRELOAD"] = ":".join(libraries)
     else:
-        defaults["VLLM_USE_V2_MODEL_RUNNER"] = "0"
+        defaults[RUNNER_VARIABLE] = "0"
     return {name: os.environ.get(name, value) for name, value in defaults.items()}
 
 

@@ -77,6 +77,14 @@ def test_a_plugins_variable_that_locks_ours_out_is_refused(monkeypatch):
         server_command(scenario(), "ours", interpreter(), 1)
 
 
+def test_model_runner_v2_is_refused_for_a_custom_proposer(monkeypatch):
+    monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
+    with pytest.raises(UnusableInput, match="VLLM_USE_V2_MODEL_RUNNER=1: Model Runner V2 has no custom proposers"):
+        server_command(scenario(), "ours", interpreter(), 1)
+    ngram = {"method": "ngram", "num_speculative_tokens": 3}
+    server_command(scenario(speculative=ngram), "ours", interpreter(), 1)
+
+
 def test_an_interpreter_without_the_plugin_is_refused():
     with pytest.raises(InfrastructureFailed, match=r"plugin is not installed in .*/env/bin/python"):
         server_command(scenario(), "ours", interpreter(has_plugin=False), 1)

@@ -1,13 +1,14 @@
 """Prompts are dealt so that no server sees one twice, both arms see the same, and orders alternate."""
 
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
 from verispec_bench.errors import UnusableInput
-from verispec_bench.scenario import Scenario
+from verispec_bench.scenario import Scenario, load_scenario
 from verispec_bench.sweep import plan_blocks
-from verispec_bench.workload import Prompt
+from verispec_bench.workload import Prompt, load_prompts
 
 
 def scenario(**changes) -> Scenario:
@@ -60,3 +61,9 @@ def test_retries_get_what_is_left():
 def test_too_few_prompts_are_refused_with_the_numbers():
     with pytest.raises(UnusableInput, match="workload chat: the scenario needs 24 distinct prompts, it has 23"):
         plan_blocks(scenario(), prompts(23))
+
+
+@pytest.mark.parametrize("path", sorted(Path("scenarios").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_scenario_of_the_project_has_prompts_enough(path):
+    loaded = load_scenario(path)
+    plan_blocks(loaded, {str(name): load_prompts(name, loaded.seed) for name in loaded.workloads})
