@@ -120,12 +120,14 @@ def sweep(
     as_json: Json = False,
 ) -> None:
     """Run a scenario: speculative servers against the matched target-only server, over all cells."""
-    from verispec_bench.report import render, summary_table
     from verispec_bench.scenario import load_scenario
+
+    loaded = load_scenario(scenario)
+    from verispec_bench.report import render, summary_table
     from verispec_bench.sweep.describe import describe_plan
     from verispec_bench.sweep.sweep import open_results, prepare, run_sweep
 
-    prepared = prepare(load_scenario(scenario), scenario.parent)
+    prepared = prepare(loaded, scenario.parent)
     if dry_run:
         plan = describe_plan(prepared)
         out.print_json(data=plan) if as_json else out.print(plan["text"], highlight=False, soft_wrap=True)
