@@ -8,13 +8,14 @@ class Counters:
     """Plain counts; warm-up rounds of the engine are not among them.
 
     Attributes:
-        rounds: verification rounds with at least one draft.
+        rounds: steps that verified at least one draft, whatever the number of requests.
         drafted_tokens: drafts that the target verified.
         accepted_tokens: drafts that the rule kept (before stop conditions are applied).
         rows_with_draft_probs: drafts verified against their own law q.
         rows_without_draft_probs: drafts whose q went missing, verified as point masses (exact, but accepts less).
-        drafter_errors: calls of the drafter that raised or answered for another number of requests.
-        proposals_cut: proposals that were too long, held ids outside the vocabulary, or a q of another shape.
+        drafter_errors: calls of the drafter that raised or answered for another number of requests, and answers that
+            are no proposals.
+        proposals_cut: proposals that were too long, held ids outside the vocabulary, or a q that is no law.
 
     """
 

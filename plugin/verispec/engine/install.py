@@ -4,10 +4,11 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from verispec.engine import runtime, seams
-from verispec.engine.proposer import Proposer
+from verispec.engine.proposer import Proposer, has_grammar
 from verispec.engine.sampling_parameters import expand_batch_to_tokens
 from verispec.engine.seams import SeamError
 from verispec.engine.status import add_worker_method
@@ -29,7 +30,7 @@ def watch_model_runner() -> None:
 
         return __init__
 
-    seams.RUNNER_INIT.replace(adapt)
+    _watch(seams.RUNNER_INIT, adapt)
     add_worker_method()
 
 
@@ -49,7 +50,16 @@ def watch_model_runner_v2() -> None:
 
         return __init__
 
-    seams.RUNNER_V2_INIT.replace(adapt)
+    _watch(seams.RUNNER_V2_INIT, adapt)
+
+
+def _watch(seam: seams.Seam, adapt: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
+    """Replace a constructor; where it has changed, only servers that need verispec must fail (when they ask for it)."""
+    try:
+        seam.replace(adapt)
+    except SeamError as error:
+        logger.warning("verispec is not active: %s", error)
+        runtime.refuse(error)
 
 
 def asked_for(vllm_config: Any) -> bool:
@@ -91,8 +101,10 @@ def _line_up_draft_probs(original: Callable[..., Tensor | None]) -> Callable[...
     def _get_spec_decode_draft_probs(self: Any, spec_decode_metadata: Any) -> Tensor | None:
         state = runtime.current()
         if not isinstance(self.drafter, Proposer):
-            state.verifier.expect_round(point_mass=None)
-            return original(self, spec_decode_metadata)
+            draft_probs = original(self, spec_decode_metadata)
+            grammar = None if draft_probs is None else _rows_under_grammar(self, spec_decode_metadata)
+            state.verifier.expect_round(grammar)
+            return draft_probs
         draft_probs, point_mass = state.q_channel.receive(
             self.input_batch.req_ids, spec_decode_metadata.num_draft_tokens, spec_decode_metadata.draft_token_ids
         )
@@ -100,6 +112,14 @@ def _line_up_draft_probs(original: Callable[..., Tensor | None]) -> Callable[...
         return draft_probs
 
     return _get_spec_decode_draft_probs
+
+
+def _rows_under_grammar(runner: Any, spec_decode_metadata: Any) -> Tensor:
+    """Rows that must count as point masses, bool [num_tokens]: see Proposer, for vLLM's own drafters."""
+    counts = spec_decode_metadata.num_draft_tokens
+    requests = [has_grammar(runner, request_id) for request_id in runner.input_batch.req_ids[: len(counts)]]
+    rows = [grammar for grammar, count in zip(requests, counts, strict=True) for _ in range(count)]
+    return torch.tensor(rows, dtype=torch.bool, device=spec_decode_metadata.draft_token_ids.device)
 
 
 def _trim_per_request(original: Callable[..., bool]) -> Callable[..., bool]:

@@ -13,6 +13,8 @@ from verispec.engine import runtime
 from verispec.engine.q_channel import DraftLaw
 
 logger = logging.getLogger("vllm.verispec")
+LAW_TOLERANCE = 1e-3
+"""How far the sum of a row of q may be from 1."""
 
 
 class Proposer:
@@ -74,7 +76,10 @@ class Proposer:
         for row in rows:
             self._runtime.q_channel.send(self._runner.input_batch.req_ids[row], None)
         for row, proposal in zip(requests, self._ask(list(requests.values())), strict=True):
-            drafts[row] = self._accept(requests[row], proposal)
+            try:
+                drafts[row] = self._accept(requests[row], proposal)
+            except Exception:
+                self._drafter_failed()
         return drafts
 
     def _request(self, row: int, length: int, token_ids_cpu: NDArray[np.int32]) -> DraftRequest:
@@ -94,11 +99,15 @@ class Proposer:
             if len(proposals) != len(requests):
                 raise ValueError(f"{len(proposals)} proposals for {len(requests)} requests")
         except Exception:
-            if not self._runtime.counters.drafter_errors:
-                logger.exception("verispec: the drafter failed; going on without drafts (later failures are counted)")
-            self._runtime.counters.drafter_errors += 1
+            self._drafter_failed()
             return [Proposal()] * len(requests)
         return proposals
+
+    def _drafter_failed(self) -> None:
+        """Count the exception that is being handled; the first is logged."""
+        if not self._runtime.counters.drafter_errors:
+            logger.exception("verispec: the drafter failed; going on without its drafts (later failures are counted)")
+        self._runtime.counters.drafter_errors += 1
 
     def _accept(self, request: DraftRequest, proposal: Proposal) -> list[int]:
         """Trim a proposal to what may be verified, and send its law ahead."""
@@ -106,22 +115,38 @@ class Proposer:
         valid = next((i for i, t in enumerate(proposed) if not 0 <= t < self._vocab_size), len(proposed))
         token_ids = proposed[: min(valid, request.max_tokens)]
         probs = proposal.probs
-        malformed = probs is not None and probs.shape != (len(proposed), self._vocab_size)
-        if malformed or len(token_ids) < len(proposed):
+        lawful = probs is None or self._is_law(probs, len(proposed))
+        if not lawful or len(token_ids) < len(proposed):
             self._runtime.counters.proposals_cut += 1
         # Where what is submitted depends on the drafted tokens themselves (an id outside the vocabulary here, the
         # grammar in the scheduler), only the point-mass rule is exact.
-        if probs is not None and not malformed and valid == len(proposed) and not self._has_grammar(request):
+        if (
+            probs is not None
+            and lawful
+            and valid == len(proposed)
+            and not has_grammar(self._runner, request.request_id)
+        ):
             law = DraftLaw(token_ids, probs[: len(token_ids)].to(torch.float32))
             self._runtime.q_channel.send(request.request_id, law)
         return token_ids
 
-    def _has_grammar(self, request: DraftRequest) -> bool:
-        return self._runner.requests[request.request_id].sampling_params.structured_outputs is not None
+    def _is_law(self, probs: torch.Tensor, rows: int) -> bool:
+        """Rows of probabilities, one for each drafted token: an unnormalised q would bias the rule in silence."""
+        if probs.shape != (rows, self._vocab_size):
+            return False
+        return bool((probs >= 0).all() and ((probs.sum(dim=-1) - 1).abs() < LAW_TOLERANCE).all())
 
     def _forget_ended(self) -> None:
         ended = self._known - self._runner.requests.keys()
         if ended:
             self._known -= ended
             self._runtime.q_channel.forget(ended)
-            self._drafter.forget(ended)
+            try:
+                self._drafter.forget(ended)
+            except Exception:
+                self._drafter_failed()
+
+
+def has_grammar(runner: Any, request_id: str) -> bool:
+    """The scheduler drops drafts of this request by their content (structured output)."""
+    return runner.requests[request_id].sampling_params.structured_outputs is not None

@@ -35,6 +35,7 @@ class Runtime:
 
 
 _current: Runtime | None = None
+_refusal: Exception | None = None
 
 
 def start(settings: Settings) -> Runtime:
@@ -44,6 +45,12 @@ def start(settings: Settings) -> Runtime:
     return _current
 
 
+def refuse(error: Exception) -> None:
+    """Keep why verispec could not be made active here, for whoever asks for it."""
+    global _refusal
+    _refusal = error
+
+
 def current() -> Runtime:
     """This process's runtime.
 
@@ -51,6 +58,8 @@ def current() -> Runtime:
         RuntimeError: the plugin is not active here.
 
     """
+    if _current is None and _refusal is not None:
+        raise _refusal
     if _current is None:
         raise RuntimeError(
             f"{PROPOSER_PATH} needs the verispec plugin in the worker process, where it is not active: "

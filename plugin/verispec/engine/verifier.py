@@ -1,12 +1,14 @@
 """Puts verispec's rule in the place of vLLM's rejection sampling."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from verispec.coupling import RULES, Draws, Round, Verdict
+from verispec.coupling.round import PADDING
 from verispec.engine.counters import Counters
 
 GREEDY_TEMPERATURE = 0
@@ -51,8 +53,10 @@ class Verifier:
             if further.get("synthetic_mode"):
                 arguments = (draft_token_ids, num_draft_tokens, max_spec_len, cu_num_draft_tokens, draft_probs)
                 return original(*arguments, target_logits, bonus_token_ids, sampling_metadata, **further)
+            drafts, vocab = draft_token_ids.long(), target_logits.shape[-1]
             round_ = Round(
-                draft_token_ids=draft_token_ids.long(),
+                # An id that is no token is no draw from anything: -1, which is rejected and repaired from the target.
+                draft_token_ids=torch.where((drafts < 0) | (drafts >= vocab), PADDING, drafts),
                 cu_num_draft_tokens=cu_num_draft_tokens.long(),
                 target_probs=target_logits,
                 draft_probs=draft_probs,
@@ -65,26 +69,23 @@ class Verifier:
                 self._counters.drafted_tokens += draft_token_ids.numel()
                 self._counters.accepted_tokens += int(verdict.num_accepted.sum())
             width = max_spec_len + 1 - verdict.token_ids.shape[1]
-            return torch.nn.functional.pad(verdict.token_ids, (0, width), value=-1).to(torch.int32)
+            return torch.nn.functional.pad(verdict.token_ids, (0, width), value=PADDING).to(torch.int32)
 
         return rejection_sample
 
     def _decide(self, round_: Round, sampling_metadata: Any) -> Verdict:
-        """The greedy rule if all requests are greedy; else the configured one, on one-hot rows for greedy requests."""
+        """The greedy rule if all requests are greedy; else the configured one, on one-hot rows for greedy requests.
+
+        A row of NaN logits has no law; it is decided by its argmax, as vLLM's target-only sampler would.
+        """
         if sampling_metadata.all_greedy:
             return RULES["greedy"].decide(round_, Draws(accept=torch.empty(0), repair=torch.empty(0)))
         logits = round_.target_probs
         probs = logits.softmax(dim=-1, dtype=torch.float32)
+        one_hot = probs[:, :1].isnan().squeeze(-1)  # softmax spreads a NaN over its whole row
         if not sampling_metadata.all_random:
-            greedy = (sampling_metadata.temperature == GREEDY_TEMPERATURE)[round_.request_of_row]
-            best = logits[greedy].argmax(dim=-1, keepdim=True)
-            probs[greedy] = torch.zeros_like(probs[greedy]).scatter_(-1, best, 1)
-        round_ = Round(
-            draft_token_ids=round_.draft_token_ids,
-            cu_num_draft_tokens=round_.cu_num_draft_tokens,
-            target_probs=probs,
-            draft_probs=round_.draft_probs,
-            point_mass=round_.point_mass,
-            bonus_token_ids=round_.bonus_token_ids,
-        )
+            one_hot |= (sampling_metadata.temperature == GREEDY_TEMPERATURE)[round_.request_of_row]
+        best = logits[one_hot].argmax(dim=-1, keepdim=True)
+        probs[one_hot] = torch.zeros_like(probs[one_hot]).scatter_(-1, best, 1)
+        round_ = replace(round_, target_probs=probs)
         return self.rule.decide(round_, Draws.from_generator(round_, sampling_metadata.generators))

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from verispec.engine import install, runtime, seams
 from verispec.engine.seams import Seam, SeamError
@@ -95,6 +96,26 @@ def test_model_runner_v2_is_refused_where_verispec_is_asked_for(monkeypatch, vll
 @pytest.mark.parametrize("vllm_config", [config("eagle"), config(speculative=False)])
 def test_other_servers_on_model_runner_v2_are_left_alone(monkeypatch, vllm_config):
     assert built(V2, monkeypatch, vllm_config, install.watch_model_runner_v2)
+
+
+def test_a_changed_constructor_hurts_only_servers_that_ask_for_verispec(monkeypatch):
+    changed = Seam("model-runner", seams.RUNNER_INIT.module, "GPUModelRunner.__init__", ("other",), "", "")
+    monkeypatch.setattr(seams, "RUNNER_INIT", changed)
+    monkeypatch.setattr(runtime, "_refusal", None)
+    install.watch_model_runner()
+    with pytest.raises(SeamError, match="seam 'model-runner'"):
+        runtime.current()
+
+
+def test_drafts_of_vllms_drafters_are_point_masses_under_a_grammar():
+    grammar, free = (
+        SimpleNamespace(sampling_params=SimpleNamespace(structured_outputs=value)) for value in ({"regex": "a"}, None)
+    )
+    runner = SimpleNamespace(
+        input_batch=SimpleNamespace(req_ids=["a", "b", "c"]), requests={"a": free, "b": grammar, "c": free}
+    )
+    metadata = SimpleNamespace(num_draft_tokens=[1, 2, 0], draft_token_ids=torch.tensor([1, 2, 3]))
+    assert install._rows_under_grammar(runner, metadata).tolist() == [False, True, True]
 
 
 @pytest.mark.parametrize(("max_spec_len", "kept"), [(0, False), (3, True)])

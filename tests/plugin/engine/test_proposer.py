@@ -111,6 +111,32 @@ def test_a_drafter_that_raises_means_no_drafts_and_is_counted(proposer):
     assert counters().drafter_errors == 2
 
 
+@pytest.mark.parametrize("answer", [[1, 2], None, Proposal(["x"]), Proposal([1], [[0.1] * 10])])
+def test_an_answer_that_is_no_proposal_costs_only_its_own_request(proposer, answer):
+    ANSWER["propose"] = [answer, Proposal([3])]
+    assert propose(proposer) == [[], [3]]
+    assert counters().drafter_errors == 1
+
+
+def test_forgetting_may_fail(proposer, monkeypatch):
+    ANSWER["propose"] = [Proposal([1]), Proposal()]
+    propose(proposer)
+    monkeypatch.setattr(proposer._drafter, "forget", None)
+    del proposer._runner.requests["a"]
+    proposer._runner.input_batch.req_ids = ["b"]
+    ANSWER["propose"] = [Proposal([4])]
+    assert propose(proposer, sampled=((2,),), lengths=(6,)) == [[4]]
+    assert counters().drafter_errors == 1
+
+
+@pytest.mark.parametrize("row", [[0.2] * 10, [float("nan")] * 10, [-0.1, 0.3, *[0.1] * 8], [0.0] * 10])
+def test_a_q_that_is_no_law_is_not_sent(proposer, row):
+    ANSWER["propose"] = [Proposal([1], torch.tensor([row])), Proposal()]
+    assert propose(proposer)[0] == [1]
+    assert sent_for("a", [1]) is None
+    assert counters().proposals_cut == 1
+
+
 def test_the_law_of_a_draft_is_sent_under_its_request_id(proposer):
     ANSWER["propose"] = [Proposal(), Proposal([1, 2], torch.full((2, 10), 0.1))]
     propose(proposer)
@@ -125,7 +151,7 @@ def test_the_law_of_a_cut_draft_is_cut_with_it(proposer):
 
 
 def test_a_law_of_another_shape_is_not_sent(proposer):
-    ANSWER["propose"] = [Proposal([1, 2], torch.full((2, 9), 0.1)), Proposal()]
+    ANSWER["propose"] = [Proposal([1, 2], torch.full((2, 9), 1 / 9)), Proposal()]
     assert propose(proposer)[0] == [1, 2]
     assert sent_for("a", [1, 2]) is None
     assert counters().proposals_cut == 1

@@ -85,6 +85,21 @@ def test_only_rounds_of_real_requests_are_counted():
     assert (counters.rounds, counters.drafted_tokens, counters.accepted_tokens) == (1, 3, 1)
 
 
+def test_an_id_that_is_no_token_is_rejected_and_repaired_from_the_target():
+    for temperature in (0.0, 1.0):
+        result = call(Verifier("token", Counters()), [[7], [1]], [[0.0, 50.0], [0.0, 50.0]], [temperature] * 2)
+        assert result.tolist() == [[1, -1], [1, 0]]
+
+
+def test_a_row_of_nan_hurts_no_other_request():
+    nan = float("nan")
+    logits = [[nan, nan], [0.0, 50.0]]
+    for temperatures in ([1.0, 1.0], [0.0, 1.0], [0.0, 0.0]):
+        result = call(Verifier("token", Counters()), [[1], [1]], logits, temperatures)
+        assert result[1].tolist() == [1, 0]
+        assert result[0, 0].item() in (0, 1)
+
+
 def test_synthetic_acceptance_stays_vllms():
     seen = []
 
