@@ -71,11 +71,13 @@ async def _target(base_url: str, model: str | None) -> Target:
     try:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
             async with session.get(f"{base_url}/v1/models") as response:
-                served = [entry["id"] for entry in (await response.json())["data"]]
+                served = [str(entry["id"]) for entry in (await response.json())["data"]]
             async with session.get(f"{base_url}/version") as response:
                 is_vllm = response.status == 200
-    except (aiohttp.ClientError, TimeoutError, ValueError, KeyError) as error:
+    except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError) as error:
         raise InfrastructureFailed(f"{base_url}: no OpenAI-compatible server answers there: {error}") from error
+    if not served:
+        raise InfrastructureFailed(f"{base_url}: the server serves no model")
     if model is not None and model not in served:
         raise UnusableInput(f"--model {model}: the server serves {', '.join(served)}")
     return Target(base_url, model or served[0], is_vllm)

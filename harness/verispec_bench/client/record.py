@@ -12,7 +12,8 @@ class RequestRecord:
         prompt_id: which prompt of the workload.
         scheduled_s, sent_s: when it was due, when it was sent.
         first_byte_s: first byte of the response body.
-        chunk_times_s, chunk_tokens: arrival of each chunk that carried tokens, and how many it carried.
+        chunk_times_s: arrival of each chunk that carried tokens.
+        chunk_tokens: how many each carried; empty if the server does not say (no running usage).
         end_s: the stream's end or the failure.
         prompt_tokens, completion_tokens: from the server's usage; None if it gave none.
         finish_reason: "stop", "length", …

@@ -97,6 +97,7 @@ class _Stream:
         self._start = start
         self._parser = EventParser()
         self._done = False
+        self._content_times: list[float] = []
 
     def feed(self, received: bytes) -> None:
         now = time.perf_counter() - self._start
@@ -109,8 +110,10 @@ class _Stream:
                 self._event(data, now)
 
     def finish(self) -> None:
-        """The body has ended: was it whole?"""
+        """The body has ended: was it whole, and did usage come with the chunks or only at the end?"""
         record = self._record
+        if len(self._content_times) > len(record.chunk_times_s):
+            record.chunk_times_s, record.chunk_tokens = self._content_times, []
         if record.error is None and not (self._done and record.finish_reason):
             got = record.completion_tokens if record.completion_tokens is not None else len(record.chunk_times_s)
             record.error = f"truncated: the stream ended after {got} tokens without a finish reason"
@@ -122,14 +125,18 @@ class _Stream:
         except json.JSONDecodeError:
             record.error = record.error or f"stream error: not JSON: {data[:120]}"
             return
-        if "error" in event:
-            error = event["error"]
+        if not isinstance(event, dict):
+            record.error = record.error or f"stream error: not an object: {data[:120]}"
+            return
+        if error := event.get("error"):
             message = error.get("message", error) if isinstance(error, dict) else error
             record.error = record.error or f"stream error: {message}"
             return
         for choice in event.get("choices") or []:
             delta = choice.get("delta") or {}
-            record.text += delta.get("content") or delta.get("reasoning") or delta.get("reasoning_content") or ""
+            if content := delta.get("content") or delta.get("reasoning") or delta.get("reasoning_content"):
+                record.text += content
+                self._content_times.append(now)
             record.finish_reason = choice.get("finish_reason") or record.finish_reason
             if choice.get("token_ids"):
                 record.token_ids = (record.token_ids or []) + choice["token_ids"]

@@ -9,7 +9,7 @@ import psutil
 
 
 class CpuWatch:
-    """Splits the machine's processor time since its creation into ours and everybody else's.
+    """Splits the time of the usable processors since its creation into ours and everybody else's.
 
     Args:
         pids: main processes of the servers; they and their descendants, and this process, are ours.
@@ -23,11 +23,11 @@ class CpuWatch:
         self._own = self._own_times()
 
     def foreign_share(self) -> float:
-        """Processor time of others, and time stolen by the host, as a share of all that the machine has."""
+        """Processor time of others, and time stolen by the host, as a share of all that there was."""
         busy, stolen = _machine()
         own = self._own_times()
         ours = sum(seconds - self._own.get(pid, 0.0) for pid, seconds in own.items())
-        available = (time.monotonic() - self._started) * (os.cpu_count() or 1)
+        available = (time.monotonic() - self._started) * len(os.sched_getaffinity(0))
         foreign = (busy - self._busy) - ours + (stolen - self._stolen)
         return min(1.0, max(0.0, foreign / available)) if available else 0.0
 
@@ -45,7 +45,10 @@ class CpuWatch:
 
 
 def _machine() -> tuple[float, float]:
-    """(seconds spent working, seconds stolen), over all processors since boot."""
-    times = psutil.cpu_times()
-    stolen = getattr(times, "steal", 0.0)
-    return sum(times) - times.idle - getattr(times, "iowait", 0.0) - stolen - getattr(times, "guest", 0.0), stolen
+    """(seconds spent working, seconds stolen) since boot, over the processors that we and the servers may use."""
+    usable = os.sched_getaffinity(0)
+    processors = [times for index, times in enumerate(psutil.cpu_times(percpu=True)) if index in usable]
+    stolen = sum(getattr(times, "steal", 0.0) for times in processors)
+    # Guest time is part of user time already.
+    idle = sum(times.idle + getattr(times, "iowait", 0.0) + getattr(times, "guest", 0.0) for times in processors)
+    return sum(map(sum, processors)) - idle - stolen, stolen

@@ -14,13 +14,17 @@ def e2el_s(record: RequestRecord) -> float | None:
 
 
 def tpot_s(record: RequestRecord) -> float | None:
-    """Time per output token: (last − first) / (tokens − tokens in the first chunk); undefined for one chunk."""
+    """Time per output token: (last − first) / (tokens − tokens in the first chunk); undefined for one chunk.
+
+    Where the server does not say what a chunk carries, the first is taken to carry one token.
+    """
     if len(record.chunk_times_s) < 2:
         return None
-    return (record.chunk_times_s[-1] - record.chunk_times_s[0]) / sum(record.chunk_tokens[1:])
+    later = sum(record.chunk_tokens[1:]) if record.chunk_tokens else (record.completion_tokens or 0) - 1
+    return (record.chunk_times_s[-1] - record.chunk_times_s[0]) / later if later > 0 else None
 
 
 def itl_s(record: RequestRecord) -> list[float]:
-    """Inter-token latencies: each gap between chunks, divided over the tokens that it brought."""
+    """Inter-token latencies: each gap between chunks, divided over the tokens that it brought; none if unknown."""
     gaps = zip(record.chunk_times_s, record.chunk_times_s[1:], record.chunk_tokens[1:], strict=False)
     return [(later - earlier) / tokens for earlier, later, tokens in gaps for _ in range(tokens)]

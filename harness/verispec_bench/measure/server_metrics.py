@@ -105,9 +105,12 @@ class ServerWatch:
         steady = [sample.values for sample in self._samples if sample.in_flight >= concurrency]
         running = [values["running"] for values in steady if values.get("running")]  # nothing running is no batch
         waiting = [values["waiting"] for values in steady if "waiting" in values]
+        cache = [sample.values["kv_cache_usage"] for sample in self._samples if "kv_cache_usage" in sample.values]
         first, last = (self._samples[i].values if self._samples else {} for i in (0, -1))
         return {
             "batch_size_mean": float(np.mean(running)) if running else None,
             "batch_size_p95": float(np.percentile(running, 95)) if running else None,
+            "running_samples": running or None,
             "queue_depth_mean": float(np.mean(waiting)) if waiting else None,
+            "kv_cache_usage_max": max(cache) if cache else None,
         } | {name: int(last[name] - first.get(name, 0)) if name in last else None for name in _COUNTERS}

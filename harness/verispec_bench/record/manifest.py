@@ -7,6 +7,7 @@ import platform
 import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def build_manifest(scenario: Scenario, interpreter: Interpreter, prompts: dict[s
             name: {"prompts": len(source), "sha256": prompts_digest(source)} for name, source in prompts.items()
         },
         "versions": interpreter.versions | {"python": interpreter.python, "verispec": version("verispec")},
+        "sources_sha256": _sources_digest(),
         "machine": _machine(),
     }
     return {
@@ -72,6 +74,16 @@ def _model_identity(model: str) -> dict[str, Any]:
             if size < 32 << 20:
                 digest.update(path.read_bytes())
     return {"name": directory.name, "sha256": digest.hexdigest()}
+
+
+def _sources_digest() -> str:
+    """sha256 of the Python sources of harness and plugin: the version alone does not tell two checkouts apart."""
+    digest = hashlib.sha256()
+    for package in ("verispec", "verispec_bench"):
+        root = Path(str(files(package)))
+        for path in sorted(root.rglob("*.py")):
+            digest.update(f"{package}/{path.relative_to(root)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _machine() -> dict[str, Any]:

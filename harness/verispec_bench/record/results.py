@@ -13,7 +13,7 @@ from verispec_bench.client.record import RequestRecord
 from verispec_bench.errors import UnusableInput
 from verispec_bench.record.atomic import finite, write_json, write_text
 
-_LISTS = ("spec_decode_per_position_acceptance_rates",)
+_LISTS = ("spec_decode_per_position_acceptance_rates", "running_samples")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class ResultDirectory:
 
     @classmethod
     def open(cls, path: Path) -> "ResultDirectory":
-        """Open an existing directory and drop raw lines of runs that never finished.
+        """Open an existing directory; nothing in it is changed.
 
         Raises:
             UnusableInput: it is no result directory, or damaged.
@@ -78,14 +78,15 @@ class ResultDirectory:
         cells = path / "cells.csv"
         if cells.is_file():
             try:
-                frame = pd.read_csv(cells)
-            except (ValueError, pd.errors.ParserError) as error:
+                frame = pd.read_csv(cells, keep_default_na=False, na_values=[""])
+            except (OSError, ValueError) as error:
                 raise UnusableInput(f"{cells}: damaged: {error}") from error
+            if "run" not in frame:
+                raise UnusableInput(f"{cells}: damaged: it has no column 'run'")
             for row in frame.to_dict("records"):
                 clean = {str(key): None if pd.isna(value) else value for key, value in row.items()}
                 clean |= {name: json.loads(str(clean[name])) for name in _LISTS if clean.get(name)}
                 results._rows[str(clean["run"])] = clean
-        results._drop_unfinished_lines()
         return results
 
     def manifest(self) -> dict[str, Any]:
@@ -102,6 +103,8 @@ class ResultDirectory:
             raise UnusableInput(f"{self.path}: is no result directory (it holds no manifest.json)") from None
         except (OSError, ValueError) as error:
             raise UnusableInput(f"{path}: damaged: {error}") from error
+        if not isinstance(manifest, dict) or not {"identity", "identity_sha256", "complete"} <= manifest.keys():
+            raise UnusableInput(f"{path}: is no manifest of a sweep")
         return manifest
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
@@ -138,11 +141,18 @@ class ResultDirectory:
         return list(self._rows.values())
 
     def records(self) -> dict[str, list[RequestRecord]]:
-        """Raw records by run id."""
+        """Raw records of the finished runs, by run id.
+
+        Raises:
+            UnusableInput: those of a run are missing.
+
+        """
         found: dict[str, list[tuple[int, RequestRecord]]] = {}
-        for line in self._raw_lines():
+        for line in self._finished_lines():
             run, index = line.pop("run"), line.pop("index")
             found.setdefault(run, []).append((index, RequestRecord(**line)))
+        if missing := self._rows.keys() - found.keys():
+            raise UnusableInput(f"{self.path}: requests.jsonl lacks the requests of {min(missing)}")
         return {run: [record for _, record in sorted(pairs, key=lambda p: p[0])] for run, pairs in found.items()}
 
     def write_summary(self, summary: dict[str, Any]) -> None:
@@ -162,20 +172,22 @@ class ResultDirectory:
             raise UnusableInput(f"{self.path}: no usable summary.json: {error}") from error
         return summary
 
-    def _raw_lines(self) -> list[dict[str, Any]]:
+    def drop_unfinished(self) -> None:
+        """Remove raw lines of runs that never finished, before the runs are made again."""
+        path = self.path / "requests.jsonl"
+        if path.is_file():
+            write_text(path, "".join(json.dumps(line) + "\n" for line in self._finished_lines()))
+
+    def _finished_lines(self) -> list[dict[str, Any]]:
         path = self.path / "requests.jsonl"
         if not path.is_file():
             return []
         lines = []
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for text in path.read_text(encoding="utf-8").split("\n"):
             try:
-                lines.append(json.loads(line))
+                line = json.loads(text)
             except ValueError:
                 continue  # the last line of a killed run, cut in the middle
+            if isinstance(line, dict) and line.get("run") in self._rows:
+                lines.append(line)
         return lines
-
-    def _drop_unfinished_lines(self) -> None:
-        kept = [line for line in self._raw_lines() if line["run"] in self._rows]
-        path = self.path / "requests.jsonl"
-        if path.is_file():
-            write_text(path, "".join(json.dumps(line) + "\n" for line in kept))

@@ -33,6 +33,8 @@ def load_scenario(path: Path) -> Scenario:
         mark = getattr(error, "problem_mark", None)
         where = f":{mark.line + 1}" if mark else ""
         raise UnusableInput(f"{path}{where}: not YAML: {getattr(error, 'problem', None) or error}") from error
+    except ValueError as error:  # a date that is none, a number that is too long
+        raise UnusableInput(f"{path}: holds an unreadable value: {error}") from error
     if not isinstance(data, dict):
         raise UnusableInput(f"{path}: a scenario is a mapping of keys to values")
     lines: dict[Path_, int] = {}

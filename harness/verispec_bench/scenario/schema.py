@@ -2,15 +2,40 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from verispec.settings import CONFIG_KEY, DISABLE_VARIABLE, Settings
+from verispec.settings import CONFIG_KEY, Settings
 
 BASELINE = "target-only"
 """The name of the arm without speculation; every scenario has it, and no other arm may be called so."""
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
 FlagValue = bool | int | float | str | dict[str, Any] | list[Any]
+
+
+OWNED_FLAGS = {
+    "model", "served-model-name", "host", "port", "dtype", "max-model-len", "max-num-seqs", "speculative-config",
+    "additional-config", "per-request-spec-decode-metrics",
+}  # fmt: skip
+"""vLLM flags that have a key of their own in a scenario, or that the harness sets."""
+
+
+def _not_owned(args: dict[str, FlagValue]) -> dict[str, FlagValue]:
+    owned = sorted({flag.replace("_", "-") for flag in args} & OWNED_FLAGS)
+    if owned:
+        raise ValueError(f"{', '.join(owned)}: set by the harness, or by a key of its own")
+    return args
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    repeated = [value for i, value in enumerate(values) if value in values[:i]]
+    if repeated:
+        raise ValueError(f"{repeated[0]} is given twice")
+    return values
+
+
+Flags = Annotated[dict[str, FlagValue], AfterValidator(_not_owned)]
+Distinct = AfterValidator(_distinct)
 
 
 class Strict(BaseModel):
@@ -35,7 +60,7 @@ class Server(Strict):
     dtype: str = "auto"
     max_model_len: int = Field(default=2048, ge=16)
     max_num_seqs: int = Field(default=16, ge=1)
-    args: dict[str, FlagValue] = Field(default_factory=dict)
+    args: Flags = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)
     start_timeout_s: float = Field(default=900, gt=0)
 
@@ -47,15 +72,12 @@ class Arm(Strict):
         speculative: vLLM's --speculative-config.
         verispec: the plugin's settings; None with vLLM's own drafters leaves the plugin's defaults.
         plugin: false starts the server with VERISPEC_DISABLE=1: vLLM's own verifier.
-        args, env: added to the server's.
 
     """
 
     speculative: dict[str, Any]
     verispec: Settings | None = None
     plugin: bool = True
-    args: dict[str, FlagValue] = Field(default_factory=dict)
-    env: dict[str, str] = Field(default_factory=dict)
 
     @field_validator("speculative")
     @classmethod
@@ -71,8 +93,6 @@ class Arm(Strict):
     def _settings_need_the_plugin(self) -> "Arm":
         if self.verispec is not None and not self.plugin:
             raise ValueError(f"{CONFIG_KEY} settings and plugin: false exclude each other")
-        if DISABLE_VARIABLE in self.env:
-            raise ValueError(f"{DISABLE_VARIABLE} is set through plugin: false")
         return self
 
     @property
@@ -104,9 +124,9 @@ class Load(Strict):
 
     """
 
-    concurrency: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
-    output_len: list[Annotated[int, Field(ge=1)]] = Field(default=[96], min_length=1)
-    temperature: list[Annotated[float, Field(ge=0)]] = Field(default=[0.0], min_length=1)
+    concurrency: Annotated[list[Annotated[int, Field(ge=1)]], Distinct] = Field(min_length=1)
+    output_len: Annotated[list[Annotated[int, Field(ge=1)]], Distinct] = Field(default=[96], min_length=1)
+    temperature: Annotated[list[Annotated[float, Field(ge=0)]], Distinct] = Field(default=[0.0], min_length=1)
     top_p: float = Field(default=1.0, gt=0, le=1)
     top_k: int = Field(default=-1, ge=-1)
     ignore_eos: bool = False
@@ -150,4 +170,5 @@ class Scenario(Strict):
     def _consistent(self) -> "Scenario":
         if BASELINE in self.arms:
             raise ValueError(f"the arm {BASELINE!r} is made by the harness: give only speculative arms")
+        _distinct([workload if isinstance(workload, str) else workload.name for workload in self.workloads])
         return self

@@ -2,7 +2,7 @@
 
 from verispec_bench.server.command import ServerCommand, server_command
 from verispec_bench.server.interpreter import Interpreter, probe_interpreter
-from verispec_bench.server.parity import differences
+from verispec_bench.server.parity import changed_since, differences
 from verispec_bench.server.process import ServerProcess, free_port
 from verispec_bench.server.readback import Readback, read_back
 from verispec_bench.server.readiness import wait_until_ready
@@ -12,6 +12,7 @@ __all__ = [
     "Readback",
     "ServerCommand",
     "ServerProcess",
+    "changed_since",
     "differences",
     "free_port",
     "probe_interpreter",

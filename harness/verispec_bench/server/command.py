@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from verispec.settings import CONFIG_KEY, DISABLE_VARIABLE, PROPOSER_PATH
+from verispec.settings import CONFIG_KEY, DISABLE_VARIABLE
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
 from verispec_bench.model import resolve_model
 from verispec_bench.scenario import BASELINE, Scenario
@@ -54,7 +54,7 @@ def server_command(scenario: Scenario, arm: str, interpreter: Interpreter, port:
         "max-num-seqs": scenario.server.max_num_seqs,
     }
     if interpreter.device == "gpu":
-        # A custom proposer turns both off: the baseline is matched (see docs on the two baselines).
+        # A custom proposer turns it off: the baseline is feature-matched, not the deployment default.
         flags["async-scheduling"] = False
     flags |= scenario.server.args
     env = _environment(interpreter) | scenario.server.env
@@ -63,20 +63,18 @@ def server_command(scenario: Scenario, arm: str, interpreter: Interpreter, port:
     if spec:
         flags["speculative-config"] = spec.speculative
         flags["per-request-spec-decode-metrics"] = "detailed"
-        flags |= spec.args
         if spec.verispec:
             flags["additional-config"] = {CONFIG_KEY: spec.verispec.model_dump()}
-        env |= spec.env
         if spec.speculative.get("method") == "custom_class":
             _refuse_model_runner_v2(env)
-    if spec is None or not spec.plugin:
-        env[DISABLE_VARIABLE] = "1"
-    elif not interpreter.has_plugin:
+    # Development mode for /server_info, to read the settings back; the server listens on loopback only.
+    env |= {DISABLE_VARIABLE: "0" if spec and spec.plugin else "1", "VLLM_SERVER_DEV_MODE": "1"}
+    if spec and spec.plugin and not interpreter.has_plugin:
         raise InfrastructureFailed(
             f"the verispec plugin is not installed in the server's interpreter {interpreter.executable}; "
             f"run: {interpreter.executable} -m pip install --no-deps -e ."
         )
-    elif spec.speculative.get("model") == PROPOSER_PATH and "verispec" not in env[PLUGINS_VARIABLE].split(","):
+    if spec and spec.plugin and "verispec" not in env[PLUGINS_VARIABLE].split(","):
         raise UnusableInput(
             f"{PLUGINS_VARIABLE}={env[PLUGINS_VARIABLE]} locks verispec out; add it or unset the variable"
         )
@@ -105,7 +103,6 @@ def _environment(interpreter: Interpreter) -> dict[str, str]:
     """What both arms get; the caller's own environment wins where it is set."""
     defaults = {
         PLUGINS_VARIABLE: ",".join(interpreter.plugins),  # all of them, by name: endpoint plugins load only by name
-        "VLLM_SERVER_DEV_MODE": "1",  # /server_info, to read the settings back; the server listens on loopback only
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",
     }

@@ -6,6 +6,7 @@ group gets SIGTERM and after a grace SIGKILL. Standard library only: it must out
 """
 
 import contextlib
+import ctypes
 import os
 import select
 import signal
@@ -15,12 +16,14 @@ import time
 
 GRACE_S = 20.0
 POLL_S = 0.2
+PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(log: str, *command: str) -> int:
     """Start the command, wait for its end or the pipe's, clean up its group; its exit code (127: it cannot run)."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    _adopt_orphans()
     with open(log, "ab") as output:
         try:
             child = subprocess.Popen(
@@ -33,13 +36,21 @@ def main(log: str, *command: str) -> int:
             )
         except OSError:
             return 127
-    print(child.pid, flush=True)
-    while child.poll() is None:
-        readable, _, _ = select.select([0], [], [], POLL_S)
-        if readable and not os.read(0, 1024):
-            break
-    _end_group(child)
+    try:
+        print(child.pid, flush=True)
+        while child.poll() is None:
+            readable, _, _ = select.select([0], [], [], POLL_S)
+            if readable and not os.read(0, 1024):
+                break
+    finally:
+        _end_group(child)
     return child.wait()
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of grandchildren whose parent dies, so that they can be reaped here (Linux; else a no-op)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _default_signals() -> None:
@@ -53,7 +64,10 @@ def _end_group(child: "subprocess.Popen[bytes]") -> None:
             os.killpg(child.pid, number)
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
-            child.poll()
+            if child.poll() is not None:
+                with contextlib.suppress(ChildProcessError):
+                    while os.waitpid(-child.pid, os.WNOHANG)[0]:
+                        pass
             if not _group_lives(child.pid):
                 return
             time.sleep(POLL_S)

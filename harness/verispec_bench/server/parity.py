@@ -1,5 +1,9 @@
 """Are two servers the same but for speculation? Their settings are compared as read back; few may differ."""
 
+import json
+from typing import Any
+
+from verispec.settings import DISABLE_VARIABLE
 from verispec_bench.server.readback import Readback
 
 MAY_DIFFER = {
@@ -14,15 +18,40 @@ MAY_DIFFER = {
 """Settings that may differ between a speculative server and its baseline, and why."""
 
 
+RANDOM = ("vllm_config.instance_id", "vllm_env.VLLM_OBJECT_STORAGE_SHM_BUFFER_NAME")
+"""Settings that differ between any two starts of the same server."""
+ENVIRONMENT_MAY_DIFFER = (DISABLE_VARIABLE,)
+
+
 def differences(baseline: Readback, arm: Readback) -> dict[str, tuple[object, object]]:
-    """Settings that differ and must not: {key: (baseline's, arm's)}; empty for a matched pair."""
-    ours = baseline.settings | {f"processes.{key}": value for key, value in baseline.processes.items()}
-    theirs = arm.settings | {f"processes.{key}": value for key, value in arm.processes.items()}
-    return {
-        key: (ours.get(key), theirs.get(key))
-        for key in sorted(ours.keys() | theirs.keys())
-        if ours.get(key) != theirs.get(key) and not _may_differ(key)
+    """Settings that differ and must not: {key: (baseline's, arm's)}; empty for a matched pair.
+
+    Values of environment variables are not shown: they may be secrets.
+    """
+    found = _differing(_facts(baseline.as_dict()), _facts(arm.as_dict()))
+    variables = {
+        f"environment.{name}": ("(set)" if name in baseline.environment else None, "(other value or unset)")
+        for name in _differing(baseline.environment, arm.environment)
+        if name not in ENVIRONMENT_MAY_DIFFER
     }
+    return {key: values for key, values in found.items() if not _may_differ(key)} | variables
+
+
+def changed_since(recorded: dict[str, Any], now: Readback) -> list[str]:
+    """Keys in which a server differs from its own record of an earlier start."""
+    return [key for key in _differing(_facts(recorded), _facts(now.as_dict())) if key not in RANDOM]
+
+
+def _facts(readback: dict[str, Any]) -> dict[str, Any]:
+    """Settings and process facts under dotted keys, as they look after a journey through JSON."""
+    processes = {f"processes.{key}": value for key, value in readback["processes"].items()}
+    facts: dict[str, Any] = json.loads(json.dumps(readback["settings"] | processes, default=str))
+    return facts
+
+
+def _differing(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, tuple[object, object]]:
+    keys = sorted(ours.keys() | theirs.keys())
+    return {key: (ours.get(key), theirs.get(key)) for key in keys if ours.get(key) != theirs.get(key)}
 
 
 def _may_differ(key: str) -> bool:

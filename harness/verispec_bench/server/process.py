@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
+import psutil
+
 from verispec_bench.errors import InfrastructureFailed
 from verispec_bench.server.command import ServerCommand
 
@@ -80,9 +82,12 @@ class ServerProcess:
                 self._guardian.stdin.close()
 
     @property
-    def exit_code(self) -> int | None:
-        """None while the server lives."""
-        return self._guardian.poll() if self._guardian is not None else None
+    def died(self) -> bool:
+        """The server's own process is gone (its guardian may still be ending the rest of the group)."""
+        try:
+            return self._guardian is None or psutil.Process(self.pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
 
     def log_tail(self, lines: int = 12) -> str:
         """The last lines of its output that say something."""

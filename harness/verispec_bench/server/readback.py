@@ -21,16 +21,18 @@ class Readback:
         settings: vLLM's whole configuration and its variables, keys joined by dots.
         processes: of the server's processes: threads' CPU affinity, preloaded libraries.
         plugin: /verispec/status of each worker; empty where the plugin is disabled.
+        environment: variables of the server's main process; compared, never written down.
 
     """
 
     settings: dict[str, Any]
     processes: dict[str, Any]
     plugin: list[dict[str, Any]] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """For the manifest."""
-        return asdict(self)
+        """For the manifest; without the environment, which may hold secrets."""
+        return {name: value for name, value in asdict(self).items() if name != "environment"}
 
 
 async def read_back(base_url: str, pid: int) -> Readback:
@@ -43,12 +45,14 @@ async def read_back(base_url: str, pid: int) -> Readback:
     try:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as session:
             async with session.get(f"{base_url}/server_info", params={"config_format": "json"}) as response:
-                info = await response.json()
+                info = await response.json() if response.status == 200 else {}
             plugin = await plugin_status(session, base_url)
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         raise InfrastructureFailed(f"{base_url}: the server's settings cannot be read back: {error}") from error
+    if not info.get("vllm_config"):
+        raise InfrastructureFailed(f"{base_url}: the server does not tell its settings (/server_info); is it a vLLM?")
     settings = dict(flatten({name: info.get(name, {}) for name in ("vllm_config", "vllm_env")}))
-    return Readback(settings, _processes(pid), plugin)
+    return Readback(settings, _processes(pid), plugin, _environment(pid))
 
 
 async def plugin_status(session: aiohttp.ClientSession, base_url: str) -> list[dict[str, Any]]:
@@ -83,3 +87,10 @@ def _processes(pid: int) -> dict[str, Any]:
     except psutil.Error:
         return {}
     return {"libraries": sorted(libraries), "cpu_affinity": sorted(affinity)}
+
+
+def _environment(pid: int) -> dict[str, str]:
+    try:
+        return psutil.Process(pid).environ()
+    except psutil.Error:
+        return {}

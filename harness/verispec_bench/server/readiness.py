@@ -29,11 +29,11 @@ async def wait_until_ready(
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
         while waiting:
             for server in list(waiting):
-                ready = await _is_ready(session, server)
-                if server.exit_code is not None:
+                ready = await is_ready(session, server)
+                if server.died:
                     raise InfrastructureFailed(
-                        f"server {server.name} died while starting (exit code {server.exit_code}): "
-                        f"{server.last_words()}\n  its last lines ({server.log}):\n{_indent(server.log_tail())}"
+                        f"server {server.name} died while starting: {server.last_words()}\n"
+                        f"  its last lines ({server.log}):\n{_indent(server.log_tail())}"
                     )
                 if ready:
                     waiting.remove(server)
@@ -49,7 +49,8 @@ async def wait_until_ready(
                 await asyncio.sleep(POLL_S)
 
 
-async def _is_ready(session: aiohttp.ClientSession, server: ServerProcess) -> bool:
+async def is_ready(session: aiohttp.ClientSession, server: ServerProcess) -> bool:
+    """It is healthy and serves our model, now."""
     try:
         async with session.get(f"{server.base_url}/health") as health:
             if health.status != 200:

@@ -17,6 +17,8 @@ from verispec_bench.measure import latency
 from verispec_bench.measure.percentiles import MIN_FOR_P95
 
 RESAMPLES = 2000
+MIN_BLOCKS, MIN_PAIRS = 2, 6
+"""Fewer say nothing of their spread: no interval is given then."""
 LEVEL = 0.95
 LATENCIES: dict[str, Callable[[RequestRecord], float | None]] = {
     "ttft": latency.ttft_s,
@@ -37,7 +39,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Ratio:
-    """arm / baseline with its 95% interval; all None where it cannot be computed."""
+    """arm / baseline with its 95% interval; None where it cannot be computed, no interval where too little was run."""
 
     value: float | None = None
     low: float | None = None
@@ -79,7 +81,8 @@ def compare(blocks: Sequence[Block], seed: int = 0) -> PairedComparison:
     if not sum(sizes):
         return PairedComparison(Ratio(), {}, 0)
     whole = (_arrays([r for b in kept for r in b.baseline]), _arrays([r for b in kept for r in b.arm]))
-    rows = _resampled_rows(sizes, np.random.default_rng(seed))
+    enough = sum(size > 0 for size in sizes) >= MIN_BLOCKS and sum(sizes) >= MIN_PAIRS
+    rows = _resampled_rows(sizes, np.random.default_rng(seed)) if enough else np.empty((0, 0), dtype=np.int64)
     resampled = (whole[0].take(rows), whole[1].take(rows))
     return PairedComparison(
         speedup=_speedup(blocks, kept, whole, resampled),
@@ -136,10 +139,12 @@ def _percentile_ratio(name: str, which: int) -> Callable[[_Arrays, _Arrays], Flo
 
 def _ratio(whole: Sample, resampled: Sample, statistic: Callable[[_Arrays, _Arrays], Floats]) -> Ratio:
     value = float(statistic(*whole))
-    values = statistic(*resampled)
+    values = statistic(*resampled) if resampled[0].tokens.size else np.empty(0)
     values = values[np.isfinite(values)]
-    if not np.isfinite(value) or len(values) < RESAMPLES / 2:
+    if not np.isfinite(value):
         return Ratio()
+    if len(values) < RESAMPLES / 2:
+        return Ratio(value)
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Ratio(value, float(low), float(high))
 

@@ -2,13 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import cycle, islice
 from typing import Any
 
+import aiohttp
+
 from verispec_bench.client import RequestRecord, Sampling, Target, closed_loop
+from verispec_bench.errors import InfrastructureFailed
 from verispec_bench.measure import CpuWatch, ServerWatch, measure_run
 from verispec_bench.record import ResultDirectory, Run
 from verispec_bench.scenario import BASELINE, Cell, Scenario
 from verispec_bench.server import ServerProcess
+from verispec_bench.server.readiness import is_ready
 from verispec_bench.sweep.plan import PlannedBlock
 from verispec_bench.workload import Prompt
 
@@ -20,12 +25,14 @@ async def execute(
     blocks: Sequence[PlannedBlock],
     servers: Mapping[str, ServerProcess],
     results: ResultDirectory,
+    start: str,
     on_run: Callable[[Run, dict[str, Any]], None] = lambda run, row: None,
     on_request: Callable[[], None] = lambda: None,
 ) -> None:
     """Run all blocks that the results do not hold yet.
 
     Args:
+        start: names this start of the servers; both runs of a pair must have the same.
         on_run: called with each finished run and its row.
         on_request: called with each finished request.
 
@@ -38,7 +45,8 @@ async def execute(
                 run = Run(block.cell.id, block.index, attempt, arm)
                 if not results.has(run):
                     row, records = await _run(scenario, block.cell, prompts, arm, servers, on_request)
-                    row |= {"block": block.index, "attempt": attempt, "position": position}
+                    await _check_alive(servers, servers[arm], records)
+                    row |= {"block": block.index, "attempt": attempt, "position": position, "start": start}
                     results.add_run(run, row, records)
                     on_run(run, row)
             runs = [results.row(Run(block.cell.id, block.index, attempt, arm)) for arm in block.arms]
@@ -52,21 +60,34 @@ def _was_interrupted(block: PlannedBlock, attempt: int, results: ResultDirectory
     return any(done) and not all(done)
 
 
-async def warm_up(
-    scenario: Scenario, prompts: Sequence[Prompt], server: ServerProcess, on_request: Callable[[], None]
+async def _check_alive(
+    servers: Mapping[str, ServerProcess], server: ServerProcess, records: Sequence[RequestRecord]
 ) -> None:
-    """Let a server compile and allocate: prompts one at a time, then all at once; nothing is kept."""
-    target = Target(server.base_url, server.command.model)
-    sampling = Sampling(WARMUP_TOKENS)
-    for concurrency in (1, max(scenario.load.concurrency)):
-        await closed_loop(
-            target,
-            prompts,
-            sampling,
-            concurrency=concurrency,
-            timeout_s=scenario.load.timeout_s,
-            on_done=lambda record: on_request(),
+    """A run beside or on a dead server is no measurement: it is not kept, and the sweep ends here."""
+    dead = next((other for other in servers.values() if other.died), None)
+    if dead is None and not any(record.ok for record in records):
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
+            dead = None if await is_ready(session, server) else server  # an engine dies before its API server does
+    if dead:
+        raise InfrastructureFailed(f"server {dead.name} died: {dead.last_words()} (its log: {dead.log})")
+
+
+async def warm_up(scenario: Scenario, prompts: Sequence[Prompt], server: ServerProcess) -> None:
+    """Let a server compile and allocate, one request at a time and then at the largest load; nothing is kept.
+
+    Raises:
+        InfrastructureFailed: it answers no request.
+
+    """
+    if not prompts:
+        return
+    target, widest = Target(server.base_url, server.command.model), max(scenario.load.concurrency)
+    for concurrency, sent in ((1, prompts[:2]), (widest, list(islice(cycle(prompts), widest)))):
+        records = await closed_loop(
+            target, sent, Sampling(WARMUP_TOKENS), concurrency=concurrency, timeout_s=scenario.load.timeout_s
         )
+        if not any(record.ok for record in records):
+            raise InfrastructureFailed(f"server {server.name} answers no request: {records[0].error}")
 
 
 async def _run(

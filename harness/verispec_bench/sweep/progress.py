@@ -45,7 +45,7 @@ class SweepProgress:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._console.print(text, highlight=False, soft_wrap=True)
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def starting(self, text: str) -> None:
         """How far the servers are: the bar's label; without a terminal, a line each half minute."""
@@ -70,6 +70,6 @@ class SweepProgress:
             f"  {run.cell:<28} block {run.block}{f' retry {run.attempt}' if run.attempt else ''}  {run.arm:<14}"
             + (f"{throughput:7.1f} tok/s" if throughput is not None else "   nothing completed")
             + (f"  batch {batch:4.1f}" if batch is not None else "")
-            + (f"  [red]{row['failed']} failed[/red]" if row["failed"] else "")
-            + (f"  [yellow]{row['foreign_cpu']:.0%} of the CPU was others'[/yellow]" if row["contaminated"] else "")
+            + (f"  {row['failed']} failed" if row["failed"] else "")
+            + (f"  contaminated: {row['foreign_cpu']:.0%} of the CPU was others'" if row["contaminated"] else "")
         )

@@ -3,41 +3,50 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from verispec_bench.client import RequestRecord
 from verispec_bench.exactness import greedy_parity
 from verispec_bench.measure import measure_run
 from verispec_bench.measure.acceptance import accepted_per_round
-from verispec_bench.measure.run import measure_acceptance
+from verispec_bench.measure.run import measure_acceptance, total
 from verispec_bench.record import ResultDirectory
 from verispec_bench.scenario import BASELINE
 from verispec_bench.stats import Block, PairedComparison, Ratio, compare
 
 CELL_KEY = ("workload", "concurrency", "request_rate", "input_len", "output_len", "temperature", "max_num_seqs")
-MAX_PREFIX_CACHE_HITS = 0.1
-"""Share of prompt tokens found in the prefix cache beyond which a cell is called contaminated: prompts were seen."""
+MAX_PREFIX_CACHE_HITS = 0.5
+"""Share of prompt tokens found in the prefix cache beyond which prompts are taken to have been seen before.
+
+Below it lie the chat template and the instructions that all prompts of a workload share."""
 _POOLED = ("prefix_cache_queries", "prefix_cache_hits", "preemptions")
 
 
-def summarise(results: ResultDirectory) -> dict[str, Any]:
-    """Compute summary.json from the raw records; cells that have no whole pair yet are left out."""
+def summarise(results: ResultDirectory, complete: bool | None = None) -> dict[str, Any]:
+    """Compute summary.json from the raw records; blocks that not all arms have finished are left out.
+
+    Args:
+        complete: the sweep has just ended; default: as the manifest says.
+
+    """
+    manifest = results.manifest()
+    names = [BASELINE, *manifest["identity"]["scenario"]["arms"]]
     records = results.records()
-    cells: dict[str, list[dict[str, Any]]] = {}
+    cells: dict[str, list[Row]] = {}
     for row in results.rows():
         cells.setdefault(row["cell"], []).append(row)
-    arms: dict[str, list[dict[str, Any]]] = {}
+    arms: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     comparisons = []
     for rows in cells.values():
-        names = dict.fromkeys(row["arm"] for row in rows)
-        for arm in names:
-            arms.setdefault(arm, []).append(_arm_in_cell([row for row in rows if row["arm"] == arm], records))
-        for arm in names:
-            if arm != BASELINE and (pairs := _pairs(rows, arm)):
-                comparisons.append(_comparison(pairs, records))
-    manifest = results.manifest()
+        blocks = _whole_blocks(rows, names)
+        for name in names if blocks else ():
+            arms[name].append(_arm_in_cell([block[name] for block in blocks], records))
+            if name != BASELINE:
+                comparisons.append(_comparison([(block[BASELINE], block[name]) for block in blocks], records))
     return {
         "scenario": manifest["identity"]["scenario"]["name"],
         "identity_sha256": manifest["identity_sha256"],
-        "complete": manifest["complete"],
+        "complete": manifest["complete"] if complete is None else complete,
         "arms": arms,
         "comparisons": comparisons,
     }
@@ -47,45 +56,52 @@ Row = dict[str, Any]
 Records = dict[str, list[RequestRecord]]
 
 
-def _pairs(rows: Sequence[Row], arm: str) -> list[tuple[Row, Row]]:
-    """(baseline row, arm row) of each block, of its last attempt that both arms finished."""
-    found: dict[int, dict[tuple[int, str], Row]] = {}
+def _whole_blocks(rows: Sequence[Row], names: Sequence[str]) -> list[dict[str, Row]]:
+    """{arm: row} of each block, of its last attempt that all arms finished."""
+    attempts: dict[int, dict[int, dict[str, Row]]] = {}
     for row in rows:
-        found.setdefault(int(row["block"]), {})[int(row["attempt"]), row["arm"]] = row
-    pairs = []
-    for _, runs in sorted(found.items()):
-        whole = [attempt for attempt, name in runs if name == arm and (attempt, BASELINE) in runs]
+        attempts.setdefault(int(row["block"]), {}).setdefault(int(row["attempt"]), {})[row["arm"]] = row
+    blocks = []
+    for _, tried in sorted(attempts.items()):
+        whole = [attempt for attempt, runs in tried.items() if runs.keys() >= set(names)]
         if whole:
-            pairs.append((runs[max(whole), BASELINE], runs[max(whole), arm]))
-    return pairs
+            blocks.append(tried[max(whole)])
+    return blocks
 
 
 def _arm_in_cell(rows: Sequence[Row], records: Records) -> Row:
-    """One arm in one cell, all counted runs pooled."""
-    last = {row["block"]: row for row in sorted(rows, key=lambda row: int(row["attempt"]))}
-    pooled = [record for row in last.values() for record in records[row["run"]]]
-    duration = sum(float(row["duration"]) for row in last.values())
-    done = [record for record in pooled if record.ok]
-    output = sum(record.completion_tokens or 0 for record in done)
-    prompt = sum(record.prompt_tokens or 0 for record in done)
+    """One arm in one cell, all blocks pooled."""
+    pooled = [record for row in rows for record in records[row["run"]]]
+    duration = sum(float(row["duration"]) for row in rows)
+    measures = measure_run(pooled)
+    output, prompt = measures["total_output_tokens"], measures["total_input_tokens"]
+    done = measures["completed"]
 
-    def rate(count: int) -> float | None:
-        return count / duration if done and duration else None
+    def rate(count: int | None) -> float | None:
+        return count / duration if count is not None and done and duration else None
 
     return {
         **{key: rows[0][key] for key in CELL_KEY},
         "arm": rows[0]["arm"],
         "num_speculative_tokens": int(rows[0]["num_speculative_tokens"]),
-        **measure_run(pooled),
+        **measures,
         "duration": duration,
-        "request_throughput": rate(len(done)),
+        "request_throughput": rate(done),
         "output_throughput": rate(output),
-        "total_token_throughput": rate(output + prompt),
-        "input_len_mean": prompt / len(done) if done else None,
-        "output_len_mean": output / len(done) if done else None,
-        "batch_size_mean": _mean([row["batch_size_mean"] for row in last.values()]),
-        "batch_size_p95": _mean([row["batch_size_p95"] for row in last.values()]),
-        "accepted_per_round": accepted_per_round(done),
+        "total_token_throughput": rate(total((output, prompt))),
+        "input_len_mean": None if prompt is None else prompt / done,
+        "output_len_mean": None if output is None else output / done,
+        **_batch_size(rows),
+        "accepted_per_round": accepted_per_round([record for record in pooled if record.ok]),
+    }
+
+
+def _batch_size(rows: Sequence[Row]) -> dict[str, float | None]:
+    """Of the pooled samples of all blocks."""
+    samples = [value for row in rows for value in row["running_samples"] or []]
+    return {
+        "batch_size_mean": float(np.mean(samples)) if samples else None,
+        "batch_size_p95": float(np.percentile(samples, 95)) if samples else None,
     }
 
 
@@ -112,8 +128,7 @@ def _comparison(pairs: Sequence[tuple[Row, Row]], records: Records) -> dict[str,
         "tokens_per_step": acceptance["tokens_per_step"],
         "acceptance_length": acceptance["spec_decode_acceptance_length"],
         "acceptance_rate": acceptance["spec_decode_acceptance_rate"],
-        "batch_size_mean": _mean([row["batch_size_mean"] for row in arm_rows]),
-        "batch_size_p95": _mean([row["batch_size_p95"] for row in arm_rows]),
+        **_batch_size(arm_rows),
         "greedy_identical": parity.identical if greedy else None,
         "greedy_compared": parity.compared if greedy else None,
         "greedy_different": len(parity.divergences) if greedy else None,
@@ -147,6 +162,10 @@ def _reasons(pairs: Sequence[tuple[Row, Row]], blocks: Sequence[Block], paired: 
         reasons.append(f"{failed} requests failed")
     if not paired.pairs:
         reasons.append("no prompt was answered by both arms")
+    elif paired.speedup.low is None:
+        reasons.append(f"{len(pairs)} blocks with {paired.pairs} pairs of answers are too few for an interval")
+    if any(ours["start"] != theirs["start"] for ours, theirs in pairs):
+        reasons.append("a pair was interrupted, and its arms ran on different starts of the servers")
     busy = max(float(row["foreign_cpu"]) for row in rows)
     if any(row["contaminated"] for row in rows):
         reasons.append(f"other processes used {busy:.0%} of the machine's processors, and no clean retry was left")
@@ -159,8 +178,3 @@ def _reasons(pairs: Sequence[tuple[Row, Row]], blocks: Sequence[Block], paired: 
     if not any(record.num_draft_tokens for block in blocks for record in block.arm):
         reasons.append("nothing was drafted: this is not a speculative arm")
     return reasons
-
-
-def _mean(values: Sequence[Any]) -> float | None:
-    known = [float(value) for value in values if value is not None]
-    return sum(known) / len(known) if known else None

@@ -2,12 +2,12 @@
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from verispec.settings import PROPOSER_PATH
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
 from verispec_bench.record import ResultDirectory, build_manifest, identity_differences
 from verispec_bench.scenario import BASELINE, Scenario
@@ -15,6 +15,7 @@ from verispec_bench.server import (
     Interpreter,
     Readback,
     ServerProcess,
+    changed_since,
     differences,
     free_port,
     probe_interpreter,
@@ -78,6 +79,7 @@ def open_results(sweep: PreparedSweep, path: Path, resume: bool) -> ResultDirect
             f"{path}: belongs to another sweep, which would be mixed with this one: {', '.join(changed[:5])} "
             f"{'differ' if len(changed) > 1 else 'differs'}; choose another --out"
         )
+    results.drop_unfinished()
     return results
 
 
@@ -89,6 +91,8 @@ async def run_sweep(sweep: PreparedSweep, results: ResultDirectory, console: Con
         UnusableInput: the servers are not a matched pair.
 
     """
+    if results.manifest()["complete"]:
+        return summarise(results)
     scenario = sweep.scenario
     total = sum(len(block.attempts[0]) * len(block.arms) for block in sweep.blocks)
     with ExitStack() as running, SweepProgress(console, total) as progress:
@@ -98,24 +102,31 @@ async def run_sweep(sweep: PreparedSweep, results: ResultDirectory, console: Con
             command = server_command(scenario, arm, sweep.interpreter, port)
             server = ServerProcess(arm, command, port, results.path / "logs" / f"{arm}.log")
             servers[arm] = running.enter_context(server)
-            running.callback(server.begin_stop)  # all are asked to end before the first is waited for
+        running.callback(_stop_all, servers, progress)  # all are asked to end before the first is waited for
         await wait_until_ready(list(servers.values()), scenario.server.start_timeout_s, progress.starting)
         readbacks = {}
         for arm, server in servers.items():
             progress.label(f"reading back the settings of {arm}")
             readbacks[arm] = await read_back(server.base_url, server.pid)
-        _record_servers(results, servers, readbacks)
         check_servers(scenario, readbacks)
+        _record_servers(results, servers, readbacks)
         for arm, server in servers.items():
             progress.label(f"warming up {arm}")
             for prompts in sweep.warmup.values():
-                await warm_up(scenario, prompts, server, lambda: None)
+                await warm_up(scenario, prompts, server)
         progress.label("measuring")
-        await execute(scenario, sweep.blocks, servers, results, progress.run_done, progress.request_done)
-    results.write_manifest(results.manifest() | {"complete": True})
-    summary = summarise(results)
+        start = datetime.now(UTC).isoformat(timespec="seconds")
+        await execute(scenario, sweep.blocks, servers, results, start, progress.run_done, progress.request_done)
+    summary = summarise(results, complete=True)
     results.write_summary(summary)
+    results.write_manifest(results.manifest() | {"complete": True})
     return summary
+
+
+def _stop_all(servers: dict[str, ServerProcess], progress: SweepProgress) -> None:
+    progress.label("stopping the servers")
+    for server in servers.values():
+        server.begin_stop()
 
 
 def check_servers(scenario: Scenario, readbacks: dict[str, Readback]) -> None:
@@ -133,7 +144,7 @@ def check_servers(scenario: Scenario, readbacks: dict[str, Readback]) -> None:
             raise UnusableInput(
                 f"{BASELINE} and {arm} are no matched pair, so their ratio would mean nothing: {listed}"
             )
-        if spec.plugin and (spec.verispec or spec.speculative.get("model") == PROPOSER_PATH):
+        if spec.plugin:
             workers = readbacks[arm].plugin
             if not workers or not all("rejection-rule" in worker["seams"] for worker in workers):
                 raise InfrastructureFailed(f"server {arm}: verispec is not active in its worker process")
@@ -142,7 +153,19 @@ def check_servers(scenario: Scenario, readbacks: dict[str, Readback]) -> None:
 def _record_servers(
     results: ResultDirectory, servers: dict[str, ServerProcess], readbacks: dict[str, Readback]
 ) -> None:
+    """Keep what was read back; a resumed sweep must find it unchanged.
+
+    Raises:
+        UnusableInput: a setting has changed since the runs that are kept.
+
+    """
     manifest = results.manifest()
+    for arm, recorded in manifest["servers"].items() if results.rows() else ():
+        if changed := changed_since(recorded, readbacks[arm]):
+            raise UnusableInput(
+                f"{results.path}: server {arm} now differs from the one that its runs were made with: "
+                f"{', '.join(changed[:5])}; choose another --out"
+            )
     manifest["servers"] = {
         arm: {"argv": server.command.argv, "env": server.command.env, **readbacks[arm].as_dict()}
         for arm, server in servers.items()

@@ -16,7 +16,7 @@ def read_prompts(path: Path) -> list[Prompt]:
 
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")  # U+2028 and the like do not end a line of JSONL
     except (OSError, UnicodeDecodeError) as error:
         raise UnusableInput(f"{path}: the prompt file cannot be read: {error}") from error
     prompts: dict[str, Prompt] = {}
@@ -43,6 +43,7 @@ def _first_message(record: Any, where: str) -> str | None:
         if isinstance(record.get("turns"), list) and record["turns"]:
             return str(record["turns"][0])
         if isinstance(record.get("conversations"), list):
-            first = record["conversations"][0] if record["conversations"] else {}
-            return str(first["value"]) if first.get("from") in ("human", "user") and first.get("value") else None
+            first = record["conversations"][0] if record["conversations"] else None
+            asked = isinstance(first, dict) and first.get("from") in ("human", "user") and first.get("value")
+            return str(asked) if asked else None
     raise UnusableInput(f'{where}: neither "prompt" nor "turns" (Spec-Bench) nor "conversations" (ShareGPT)')

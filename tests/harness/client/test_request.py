@@ -7,7 +7,9 @@ import aiohttp
 import pytest
 
 from tests.fakes.server import FakeServer, serving
-from verispec_bench.client.request import Sampling, Target, send
+from verispec_bench.client.record import RequestRecord
+from verispec_bench.client.request import Sampling, Target, _Stream, send
+from verispec_bench.measure.latency import e2el_s, itl_s, tpot_s, ttft_s
 from verispec_bench.workload import Prompt
 
 
@@ -46,10 +48,31 @@ async def test_what_is_asked_for():
     assert body["stream_options"] == {"include_usage": True, "continuous_usage_stats": True}
 
 
-async def test_other_servers_get_no_extensions():
-    server = FakeServer()
-    await ask(server, "hello", is_vllm=False)
+async def test_other_servers_get_no_extensions_and_are_timed_by_their_chunks():
+    """10 chunks of one token, 20 ms apart, usage only at the end."""
+    server = FakeServer(chunk_s=0.02, answer_tokens=10)
+    record = await ask(server, "hello", is_vllm=False)
     assert not {"return_token_ids", "top_k", "ignore_eos"} & server.bodies[0].keys()
+    assert record.completion_tokens == len(record.chunk_times_s) == 10
+    assert record.chunk_tokens == []
+    assert ttft_s(record) < 0.1 < e2el_s(record)
+    assert tpot_s(record) == pytest.approx(0.02, abs=0.01)
+    assert itl_s(record) == []
+
+
+@pytest.mark.parametrize(
+    ("event", "error"), [("5", "stream error: not an object: 5"), ("{x", "stream error: not JSON: {x")]
+)
+def test_events_that_are_no_objects_are_failures(event, error):
+    record = RequestRecord("p", 0.0)
+    _Stream(record, 0.0).feed(f"data: {event}\n\n".encode())
+    assert record.error == error
+
+
+def test_a_null_error_is_none():
+    record = RequestRecord("p", 0.0)
+    _Stream(record, 0.0).feed(b'data: {"error": null, "choices": []}\n\n')
+    assert record.error is None
 
 
 @pytest.mark.parametrize(

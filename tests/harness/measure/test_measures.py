@@ -60,6 +60,19 @@ def test_percentiles_of_too_few_values_are_none():
     assert percentile([], 50) is None
 
 
+def test_p95_of_gaps_needs_twenty_requests_not_twenty_gaps():
+    few = [record(times=[0.01 * i for i in range(1, 31)], tokens=[1] * 30) for _ in range(19)]
+    assert measure_run(few)["p95_itl_ms"] is None
+    assert measure_run([*few, few[0]])["p95_itl_ms"] == pytest.approx(10)
+
+
+def test_without_usage_throughput_is_unknown_not_zero():
+    answer = record(times=(0.1, 0.2), completion_tokens=None)
+    measures = measure_run([answer])
+    assert (measures["completed"], measures["total_output_tokens"], measures["output_throughput"]) == (1, None, None)
+    assert measures["median_ttft_ms"] == pytest.approx(100)
+
+
 def test_a_run():
     first = record(times=(0.1, 0.2), tokens=(1, 1), prompt_tokens=10)
     second = record(times=(0.3, 0.5), tokens=(1, 3), prompt_tokens=20)
@@ -77,11 +90,7 @@ def test_a_run():
 def test_a_run_in_which_all_failed_has_no_measures_but_counts():
     measures = measure_run([record(end=1.0, error="refused: x")] * 3)
     assert (measures["completed"], measures["failed"]) == (0, 3)
-    assert {key for key, value in measures.items() if value == 0} == {
-        "completed",
-        "total_input_tokens",
-        "total_output_tokens",
-    }
+    assert {key for key, value in measures.items() if value == 0} == {"completed"}
     assert measures["output_throughput"] is None
     assert measures["mean_ttft_ms"] is None
     assert measures["tokens_per_step"] is None

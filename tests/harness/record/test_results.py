@@ -13,8 +13,11 @@ ROW = {"cell": "chat/c1", "arm": "suffix", "failed": 0, "mean_ttft_ms": None, "c
 RATES = "spec_decode_per_position_acceptance_rates"
 
 
+MANIFEST = {"identity": {}, "identity_sha256": "0", "complete": False}
+
+
 def new(tmp_path) -> ResultDirectory:
-    return ResultDirectory.create(tmp_path / "r", {"identity": {}, "complete": False})
+    return ResultDirectory.create(tmp_path / "r", MANIFEST)
 
 
 def test_rows_and_records_come_back_as_they_were(tmp_path):
@@ -22,7 +25,7 @@ def test_rows_and_records_come_back_as_they_were(tmp_path):
     new(tmp_path).add_run(RUN, ROW | {RATES: [0.5, 0.25]}, records)
     results = ResultDirectory.open(tmp_path / "r")
     assert results.has(RUN)
-    assert results.row(RUN)["contaminated"] is False or results.row(RUN)["contaminated"] == False  # noqa: E712
+    assert not results.row(RUN)["contaminated"]
     assert results.row(RUN)["mean_ttft_ms"] is None
     assert results.row(RUN)[RATES] == [0.5, 0.25]
     assert results.records()[RUN.id] == records
@@ -35,9 +38,13 @@ def test_raw_lines_of_a_run_that_never_finished_are_dropped(tmp_path):
         file.write(
             json.dumps({"run": "other", "index": 0, **RequestRecord("p", 0.0).as_dict()}) + '\n{"run": "cut in the mid'
         )
+    before = (results.path / "requests.jsonl").read_text()
     reopened = ResultDirectory.open(results.path)
     assert list(reopened.records()) == [RUN.id]
+    assert (results.path / "requests.jsonl").read_text() == before  # a sweep may be writing: readers change nothing
+    reopened.drop_unfinished()
     assert len((results.path / "requests.jsonl").read_text().splitlines()) == 1
+    assert list(reopened.records()) == [RUN.id]
 
 
 def test_numbers_that_are_not_finite_become_null(tmp_path):
@@ -61,6 +68,39 @@ def test_what_is_no_result_directory_is_refused(tmp_path):
     (tmp_path / "manifest.json").write_text("{cut")
     with pytest.raises(UnusableInput, match=r"manifest\.json: damaged"):
         ResultDirectory.open(tmp_path)
+
+
+@pytest.mark.parametrize("manifest", ["[]", "{}", '{"name": "an extension of a browser"}'])
+def test_somebody_elses_manifest_is_refused(tmp_path, manifest):
+    (tmp_path / "manifest.json").write_text(manifest)
+    (tmp_path / "requests.jsonl").write_text("mine\n")
+    with pytest.raises(UnusableInput, match="is no manifest of a sweep"):
+        ResultDirectory.open(tmp_path)
+    assert (tmp_path / "requests.jsonl").read_text() == "mine\n"
+
+
+def test_missing_raw_requests_are_named(tmp_path):
+    results = new(tmp_path)
+    results.add_run(RUN, ROW, [RequestRecord("p0", 0.0)])
+    (results.path / "requests.jsonl").unlink()
+    with pytest.raises(UnusableInput, match=r"requests\.jsonl lacks the requests of chat/c1"):
+        ResultDirectory.open(results.path).records()
+
+
+@pytest.mark.parametrize("text", ["", "other\n1\n"])
+def test_a_damaged_table_is_refused(tmp_path, text):
+    results = new(tmp_path)
+    (results.path / "cells.csv").write_text(text)
+    with pytest.raises(UnusableInput, match=r"cells\.csv: damaged"):
+        ResultDirectory.open(results.path)
+
+
+@pytest.mark.parametrize("arm", ["null", "nan", "none", "1"])
+def test_arms_may_be_called_anything(tmp_path, arm):
+    results = new(tmp_path)
+    run = Run("chat/c1", 0, 0, arm)
+    results.add_run(run, ROW | {"arm": arm}, [RequestRecord("p0", 0.0)])
+    assert str(ResultDirectory.open(results.path).row(run)["arm"]) == arm
 
 
 def test_identity_differences_are_named():

@@ -20,7 +20,8 @@ workloads: [chat]
 load:
   concurrency: [1, 4]
 """
-SCENARIOS = Path(__file__).parents[3] / "scenarios"
+SCENARIOS = sorted((Path(__file__).parents[3] / "scenarios").glob("*.yaml"))
+assert SCENARIOS
 
 
 def load(tmp_path, text):
@@ -41,7 +42,7 @@ def test_defaults_and_cells(tmp_path):
     assert scenario.load.ignore_eos is False
 
 
-@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_every_scenario_of_the_project_is_valid(path):
     assert load_scenario(path).name == path.stem
 
@@ -63,6 +64,10 @@ def test_every_scenario_of_the_project_is_valid(path):
         ("  suffix:\n", "  target-only:\n", "the arm 'target-only' is made by the harness"),
         ("[1, 4]", "[1, 4]\n  concurrency: [2]", "tiny.yaml:12: key 'concurrency' is given twice"),
         ("[1, 4]", "[1, 4", "tiny.yaml:12: not YAML"),
+        ("name: tiny", "name: tiny\ntitle: 2024-13-45", "tiny.yaml: holds an unreadable value"),
+        ("[1, 4]", "[1, 4, 1]", "tiny.yaml:11: load.concurrency: 1 is given twice"),
+        ("[chat]", "[chat, {name: chat, file: x.jsonl}]", "chat is given twice"),
+        ("dtype: float32", "args: {max_num_seqs: 4}", "tiny.yaml:4: server.args: max-num-seqs: set by the harness"),
         ("name: tiny", "name: Tiny Scenario", "tiny.yaml:1: name: string should match"),
     ],
 )

@@ -10,6 +10,9 @@ from verispec_bench.scenario import Scenario, load_scenario
 from verispec_bench.sweep import plan_blocks
 from verispec_bench.workload import Prompt, load_prompts
 
+SCENARIOS = sorted((Path(__file__).parents[3] / "scenarios").glob("*.yaml"))
+assert SCENARIOS
+
 
 def scenario(**changes) -> Scenario:
     arm = {"speculative": {"method": "ngram", "num_speculative_tokens": 3}}
@@ -63,7 +66,7 @@ def test_too_few_prompts_are_refused_with_the_numbers():
         plan_blocks(scenario(), prompts(23))
 
 
-@pytest.mark.parametrize("path", sorted(Path("scenarios").glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_every_scenario_of_the_project_has_prompts_enough(path):
     loaded = load_scenario(path)
     plan_blocks(loaded, {str(name): load_prompts(name, loaded.seed) for name in loaded.workloads})

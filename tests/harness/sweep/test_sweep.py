@@ -90,6 +90,7 @@ def test_an_arm_that_never_drafts_is_invalid_not_even(fake_scenario, tmp_path):
     assert comparison["valid"] is False
     assert comparison["reasons"] == ["nothing was drafted: this is not a speculative arm"]
     assert "nothing was drafted" in result.stdout
+    assert result.returncode == 1  # no cell is valid: the answer is no
 
 
 def test_contaminated_blocks_are_measured_again_with_other_prompts_and_flagged(fake_scenario, tmp_path):
@@ -112,11 +113,43 @@ def test_contaminated_blocks_are_measured_again_with_other_prompts_and_flagged(f
 
 def test_unmatched_servers_are_refused_with_the_key(fake_scenario, tmp_path):
     """The recorded scenario is the same for both; the server's own word differs."""
-    ours = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 2}
-    arms = {"ours": {"speculative": ours, "args": {"max-num-seqs": 8}}}
-    result = verispec("sweep", fake_scenario(arms=arms), "--out", tmp_path / "out")
+    scenario = fake_scenario(fake={"arm_settings": {"scheduler_config": {"max_num_seqs": 8}}})
+    result = verispec("sweep", scenario, "--out", tmp_path / "out")
     assert result.returncode == 2
     assert "vllm_config.scheduler_config.max_num_seqs: 16 against 8" in result.stderr
+
+
+def test_a_server_that_dies_in_the_middle_ends_the_sweep_and_keeps_what_was_whole(fake_scenario, tmp_path):
+    """Warm-up takes 3 answers, each run 4: the arm dies in its second run, which is not kept."""
+    out, scenario = tmp_path / "out", fake_scenario(fake={"arm_dies_after": 8})
+    result = verispec("sweep", scenario, "--out", out)
+    assert result.returncode == 3
+    assert "server ours died: RuntimeError: [core.py:1036] the engine is [/gone]" in result.stderr
+    assert list(pd.read_csv(out / "cells.csv").arm) == ["target-only", "ours"]
+    assert verispec("sweep", fake_scenario(), "--out", out, "--resume").returncode == 0
+    assert strict_json(out / "summary.json")["comparisons"][0]["valid"] is True
+
+
+def test_servers_that_answer_nothing_end_the_sweep_before_anything_is_measured(fake_scenario, tmp_path):
+    prompts = tmp_path / "p.jsonl"
+    prompts.write_text("".join(json.dumps({"prompt": f"{i} !503"}) + "\n" for i in range(40)))
+    result = verispec(
+        "sweep", fake_scenario(workloads=[{"name": "mine", "file": "p.jsonl"}]), "--out", tmp_path / "out"
+    )
+    assert result.returncode == 3
+    assert "server target-only answers no request: http 503: overloaded" in result.stderr
+    assert not (tmp_path / "out" / "cells.csv").exists()
+
+
+def test_servers_that_changed_since_are_not_mixed_in(fake_scenario, tmp_path):
+    """The scenario is the same, but the server itself now runs with another setting."""
+    out = tmp_path / "out"
+    assert verispec("sweep", fake_scenario(fake={"arm_dies_after": 8}), "--out", out).returncode == 3
+    settings = {"scheduler_config": {"max_num_seqs": 16}, "cache_config": {"block_size": 64}}
+    result = verispec("sweep", fake_scenario(fake={"server": {}, "settings": settings}), "--out", out, "--resume")
+    assert result.returncode == 2
+    assert "server target-only now differs" in result.stderr
+    assert "vllm_config.cache_config.block_size" in result.stderr
 
 
 def test_a_server_that_dies_is_reported_with_its_log(fake_scenario, tmp_path):
@@ -191,14 +224,16 @@ def test_report_redraws_from_raw_requests(finished, tmp_path):
 
 def test_failed_requests_make_a_cell_invalid_and_are_kept(fake_scenario, tmp_path):
     prompts = tmp_path / "p.jsonl"
-    prompts.write_text("".join(json.dumps({"prompt": f"{i} !truncate"}) + "\n" for i in range(40)))
+    faults = ("!truncate", "fine")
+    prompts.write_text("".join(json.dumps({"prompt": f"{i} {faults[i % 2]}"}) + "\n" for i in range(40)))
     out = tmp_path / "out"
-    scenario = fake_scenario(workloads=[{"name": "mine", "file": "p.jsonl"}])
+    scenario = fake_scenario(workloads=[{"name": "mine", "file": "p.jsonl"}], warmup_requests=0)
     result = verispec("sweep", scenario, "--out", out)
-    comparison = strict_json(out / "summary.json")["comparisons"][0]
-    assert comparison["valid"] is False
-    assert comparison["reasons"][0] == "16 requests failed"
-    assert comparison["speedup"] is None
-    assert "invalid" in result.stdout
-    errors = {json.loads(line)["error"] for line in (out / "requests.jsonl").read_text().splitlines()}
-    assert errors == {"truncated: the stream ended after 2 tokens without a finish reason"}
+    summary = strict_json(out / "summary.json")
+    assert not any(comparison["valid"] for comparison in summary["comparisons"])
+    errors = [json.loads(line)["error"] for line in (out / "requests.jsonl").read_text().splitlines()]
+    assert set(errors) == {"truncated: the stream ended after 2 tokens without a finish reason", None}
+    failed = sum(c["reasons"][0] == f"{n} requests failed" for c in summary["comparisons"] for n in range(1, 17))
+    assert failed == 2
+    assert result.returncode == 1
+    assert "requests failed" in result.stdout

@@ -44,6 +44,20 @@ def test_files_in_each_form(tmp_path, line):
     assert (prompt.id, prompt.text) == ("7", "first")
 
 
+def test_only_line_feeds_end_a_line_and_a_byte_order_mark_is_skipped(tmp_path):
+    (tmp_path / "p.jsonl").write_text('\ufeff{"prompt": "one\u2028two\u0085three"}\n', encoding="utf-8")
+    (prompt,) = load_prompts(WorkloadFile(name="mine", file="p.jsonl"), 0, tmp_path)
+    assert prompt.text == "one\u2028two\u0085three"
+
+
+def test_conversations_that_begin_with_no_user_message_are_left_out(tmp_path):
+    lines = [
+        {"conversations": c} for c in ([], ["hi"], [{"from": "gpt", "value": "x"}], [{"from": "human", "value": "y"}])
+    ]
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert [p.text for p in load_prompts(WorkloadFile(name="mine", file="p.jsonl"), 0, tmp_path)] == ["y"]
+
+
 def test_the_same_text_twice_is_one_prompt(tmp_path):
     (tmp_path / "p.jsonl").write_text('{"prompt": "x"}\n{"prompt": "x"}\n')
     assert len(load_prompts(WorkloadFile(name="mine", file="p.jsonl"), 0, tmp_path)) == 1
