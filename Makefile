@@ -52,7 +52,7 @@ test: setup lint ## all tests: lint, types, pure, fake servers, and real vLLM en
 	@$(BIN)/pytest
 
 test-fast: setup lint ## the tests that need no engine
-	@$(BIN)/pytest -m 'not engine'
+	@$(BIN)/pytest -m 'not engine' -n 2
 
 lint: setup ## ruff and mypy
 	@$(BIN)/ruff check .

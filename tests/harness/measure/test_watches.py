@@ -5,6 +5,9 @@ import multiprocessing
 import os
 import time
 
+import psutil
+import pytest
+
 from tests.fakes.server import FakeServer, serving
 from verispec_bench.measure import CpuWatch, ServerWatch
 
@@ -34,14 +37,15 @@ def burn(seconds: float) -> None:
 
 
 def test_work_of_other_processes_is_foreign_and_of_our_servers_is_not():
-    """One busy process, as a stranger and as a server: the difference is the processor that it used."""
-    shares = []
-    for ours in (True, False):
-        worker = multiprocessing.get_context("spawn").Process(target=burn, args=(2.0,))
-        worker.start()
-        time.sleep(0.7)
-        watch = CpuWatch([worker.pid] if ours else [])
-        time.sleep(1.0)
-        shares.append(watch.foreign_share())
-        worker.join()
-    assert shares[1] - shares[0] > 0.5 / (os.cpu_count() or 1)
+    """One busy process, looked at as a stranger and as a server: the difference is the processor that it used."""
+    worker = multiprocessing.get_context("spawn").Process(target=burn, args=(2.0,))
+    worker.start()
+    time.sleep(0.7)
+    used = psutil.Process(worker.pid).cpu_times().user
+    watches = [CpuWatch([]), CpuWatch([worker.pid])]
+    time.sleep(1.0)
+    as_stranger, as_server = (watch.foreign_share() for watch in watches)
+    used = psutil.Process(worker.pid).cpu_times().user - used
+    worker.join()
+    assert used > 0.1
+    assert as_stranger - as_server == pytest.approx(used / len(os.sched_getaffinity(0)), abs=0.1)

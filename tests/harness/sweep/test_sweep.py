@@ -32,7 +32,8 @@ def finished(tmp_path_factory):
     """(scenario, result directory, what was printed) of a sweep that is only read."""
     scenario = write_scenario(tmp_path_factory.mktemp("finished"))
     out = scenario.parent / "out"
-    result = verispec("sweep", scenario, "--out", out)
+    fake = {"server": {"chunk_s": 0.01}}
+    result = verispec("sweep", scenario, "--out", out, VERISPEC_FAKE=json.dumps(fake))
     assert result.returncode == 0, result.stderr
     return scenario, out, result
 
