@@ -30,7 +30,7 @@ class Settings(BaseModel):
 
     drafter: str = "suffix"
     drafter_options: dict[str, Any] = Field(default_factory=dict)
-    rule: Literal["token"] = "token"
+    rule: Literal["token", "block"] = "token"
 
     @classmethod
     def from_additional_config(cls, additional_config: object) -> "Settings":

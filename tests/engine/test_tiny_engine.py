@@ -32,6 +32,14 @@ def stochastic(tiny_model):
 
 
 @pytest.fixture(scope="module")
+def block(tiny_model):
+    """The same under block verification."""
+    return probe(
+        tiny_model, {"speculative_config": OURS, "additional_config": {"verispec": RANDOM | {"rule": "block"}}}
+    )
+
+
+@pytest.fixture(scope="module")
 def vllms_drafter(tiny_model):
     """vLLM's own n-gram drafter under our plugin."""
     return probe(tiny_model, {"speculative_config": NGRAM})
@@ -57,6 +65,21 @@ def test_rows_of_q_follow_request_ids_though_batch_rows_move(stochastic):
 
 def test_the_served_law_under_a_true_q_is_the_targets(stochastic):
     assert p_value(stochastic) > FALSE_ALARM
+
+
+def test_the_served_law_under_block_verification_is_the_targets(block):
+    assert block["status"]["settings"]["rule"] == "block"
+    assert p_value(block) > FALSE_ALARM
+    assert block["lengths_right"]
+
+
+def test_block_verification_keeps_at_least_as_many_drafts(stochastic, block):
+    """The same drafts law on the same target: the rates differ by the rule alone, and by sampling error."""
+
+    def rate(report):
+        return report["status"]["counters"]["accepted_tokens"] / report["status"]["counters"]["drafted_tokens"]
+
+    assert rate(block) > rate(stochastic) - 0.01
 
 
 def test_every_request_gets_exactly_the_tokens_it_asked_for(stochastic):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from verispec.coupling import greedy, token
+from verispec.coupling import block, greedy, token
 from verispec.coupling.round import Draws, Round, Verdict
 
 
@@ -34,6 +34,7 @@ RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
         Rule("token", True, True, "keep x ~ q with probability min(1, p/q), repair from (p - q)+", token.decide),
+        Rule("block", True, True, "judge the drafts together: keeps the most that one path allows", block.decide),
         Rule("greedy", True, False, "keep x while it is the target's argmax: exact for greedy requests", greedy.decide),
     )
 }

@@ -47,13 +47,14 @@ def test_a_wrong_argument_is_named_with_its_row(changes, message):
 
 
 def test_unknown_rule_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="'tokn' is none of token, greedy"):
+    with pytest.raises(ValueError, match="'tokn' is none of token, block, greedy"):
         verify("tokn", **arguments())
 
 
 def test_rules_declare_what_they_are():
     assert {name: (rule.exact, rule.needs_draft_probs) for name, rule in RULES.items()} == {
         "token": (True, True),
+        "block": (True, True),
         "greedy": (True, False),
     }
 
