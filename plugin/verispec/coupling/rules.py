@@ -1,12 +1,12 @@
 """The verification rules by name, and the public, checked way to apply one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from verispec.coupling import block, greedy, token
+from verispec.coupling import block, greedy, token, typical
 from verispec.coupling.round import Draws, Round, Verdict
 
 
@@ -19,7 +19,8 @@ class Rule:
         exact: the committed tokens follow the target's law (proved in the module that implements it, and tested).
         needs_draft_probs: without the draft law the rule sees every draft as a point mass and accepts less.
         summary: one line for people.
-        decide: the decision given its random draws; shapes are trusted.
+        decide: the decision given its random draws and options; shapes are trusted.
+        options: further arguments of the rule and their defaults.
 
     """
 
@@ -27,7 +28,8 @@ class Rule:
     exact: bool
     needs_draft_probs: bool
     summary: str
-    decide: Callable[[Round, Draws], Verdict]
+    decide: Callable[..., Verdict]
+    options: Mapping[str, float] = field(default_factory=dict)
 
 
 RULES: dict[str, Rule] = {
@@ -36,6 +38,14 @@ RULES: dict[str, Rule] = {
         Rule("token", True, True, "keep x ~ q with probability min(1, p/q), repair from (p - q)+", token.decide),
         Rule("block", True, True, "judge the drafts together: keeps the most that one path allows", block.decide),
         Rule("greedy", True, False, "keep x while it is the target's argmax: exact for greedy requests", greedy.decide),
+        Rule(
+            "typical",
+            False,
+            False,
+            "approximate: keep x while p(x) >= min(epsilon, delta exp(-entropy))",
+            typical.decide,
+            {"epsilon": typical.EPSILON, "delta": typical.DELTA},
+        ),
     )
 }
 
@@ -50,6 +60,7 @@ def verify(
     bonus_token_ids: Tensor,
     point_mass: Tensor | None = None,
     generator: torch.Generator | Mapping[int, torch.Generator] | None = None,
+    **options: float,
 ) -> Verdict:
     """Verify one round of drafts, all requests concatenated. Inputs are never changed.
 
@@ -62,6 +73,7 @@ def verify(
         bonus_token_ids: int [batch], drawn from the target at the position after the last draft.
         point_mass: bool [num_tokens], rows of draft_probs that are not read.
         generator: one torch.Generator, or {batch row: torch.Generator}; torch's default elsewhere.
+        options: what the rule declares in Rule.options.
 
     Raises:
         ValueError: an unknown rule, a wrong shape, an id out of range, NaN; the argument and row are named.
@@ -69,6 +81,8 @@ def verify(
     """
     if rule not in RULES:
         raise ValueError(f"rule: {rule!r} is none of {', '.join(RULES)}")
+    if unknown := options.keys() - RULES[rule].options.keys():
+        raise ValueError(f"{min(unknown)}: rule {rule!r} has no such option")
     _check(draft_token_ids, cu_num_draft_tokens, target_probs, draft_probs, bonus_token_ids, point_mass)
     round_ = Round(
         draft_token_ids=draft_token_ids.long(),
@@ -78,7 +92,7 @@ def verify(
         point_mass=point_mass,
         bonus_token_ids=bonus_token_ids.long(),
     )
-    return RULES[rule].decide(round_, Draws.from_generator(round_, generator))
+    return RULES[rule].decide(round_, Draws.from_generator(round_, generator), **options)
 
 
 def _check(

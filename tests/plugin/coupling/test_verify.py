@@ -47,7 +47,7 @@ def test_a_wrong_argument_is_named_with_its_row(changes, message):
 
 
 def test_unknown_rule_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="'tokn' is none of token, block, greedy"):
+    with pytest.raises(ValueError, match="'tokn' is none of token, block, greedy, typical"):
         verify("tokn", **arguments())
 
 
@@ -56,7 +56,24 @@ def test_rules_declare_what_they_are():
         "token": (True, True),
         "block": (True, True),
         "greedy": (True, False),
+        "typical": (False, False),
     }
+
+
+def test_typical_keeps_what_is_likely_enough_for_the_entropy():
+    """Uniform on 4 tokens: H = log 4, threshold min(.09, .3/4) = .075 < 1/4. Peaked: H ≈ 0, threshold .09."""
+    call = {"draft_probs": None, "bonus_token_ids": torch.tensor([0]), "cu_num_draft_tokens": torch.tensor([1])}
+    uniform, peaked = torch.full((1, 4), 0.25), torch.tensor([[0.93, 0.05, 0.01, 0.01]])
+    draft = torch.tensor([1])
+    assert verify("typical", draft_token_ids=draft, target_probs=uniform, **call).num_accepted.item() == 1
+    assert verify("typical", draft_token_ids=draft, target_probs=peaked, **call).num_accepted.item() == 0
+    loose = verify("typical", draft_token_ids=draft, target_probs=peaked, **call, epsilon=0.01)
+    assert loose.num_accepted.item() == 1
+
+
+def test_options_that_a_rule_does_not_declare_are_refused():
+    with pytest.raises(ValueError, match="epsilon: rule 'token' has no such option"):
+        verify("token", **arguments(), epsilon=0.1)
 
 
 def test_shape_and_padding_of_the_verdict():
