@@ -18,7 +18,7 @@ READY := $(VENV)/.ready-$(DEVICE)
 # A name (demo) or a path (my/own.yaml).
 SCENARIO_FILE = $(if $(wildcard $(SCENARIO)),$(SCENARIO),scenarios/$(SCENARIO).yaml)
 
-.PHONY: help setup demo test test-fast lint serve serve-baseline sweep report doctor clean
+.PHONY: help setup demo test test-fast lint bench serve serve-baseline sweep report doctor clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -58,6 +58,9 @@ lint: setup ## ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+bench: setup ## time the verification rules against vLLM's own rejection sampler (quiet the machine first)
+	@$(BIN)/python benchmarks/rules.py $(if $(OUT),--json > $(OUT))
 
 doctor: setup ## what is installed, which seams fit, which model is there
 	@$(BIN)/verispec doctor
