@@ -21,27 +21,29 @@ from verispec.coupling.sampling import draw
 
 
 def decide(round_: Round, draws: Draws) -> Verdict:
-    """Keep the longest prefix whose uniform allows it; the uniform of row j judges the prefix that ends there."""
+    """Keep the longest prefix whose uniform allows it; the uniform of draft i judges the prefix that ends with it."""
     law = probabilities_of_drafts(round_)
-    weight_after = _prefix_weights(round_, law)
-    is_first = round_.position_of_row == 0
-    weight_before = torch.where(is_first, torch.ones_like(weight_after), weight_after.roll(1))
+    weights = _prefix_weights(round_, law)
+    weight_before, weight_after = weights[:, :-1], weights[:, 1:]
+
+    # A prefix is judged by what is missing at the position after it, the whole block by its weight.
     missing = _missing_mass(round_, law, weight_before)
+    following = torch.nn.functional.pad(missing[:, 1:], (0, 1))
+    gap = following + 1 - weight_after
+    length = torch.arange(1, round_.width + 1, device=gap.device)
+    is_whole = length == round_.num_drafts.unsqueeze(1)
+    keep = torch.where(is_whole, weight_after, torch.where(gap > NOTHING, following / gap.clamp_min(NOTHING), 1.0))
+    kept = (draws.accept[round_.grid] < keep) & round_.is_draft
+    num_accepted = (kept * length).amax(dim=1) if round_.width else torch.zeros_like(round_.num_drafts)
 
-    # Row j judges the prefix that ends with its draft by what is missing at the row after it; the last by its weight.
-    is_last = round_.position_of_row == round_.num_drafts[round_.request_of_row] - 1
-    gap = missing.roll(-1) + 1 - weight_after
-    keep = torch.where(
-        is_last, weight_after, torch.where(gap > NOTHING, missing.roll(-1) / gap.clamp_min(NOTHING), 1.0)
-    )
-    kept_length = torch.where(draws.accept < keep, round_.position_of_row + 1, 0)
-    num_accepted = torch.zeros_like(round_.num_drafts).scatter_reduce(0, round_.request_of_row, kept_length, "amax")
+    def repair(requests: Tensor, rows: Tensor) -> Tensor:
+        weight = weights[requests, num_accepted[requests]].unsqueeze(1).to(round_.target_probs.dtype)
+        return draw(
+            residual(weight * round_.target_probs[rows], proposal_rows(round_, rows, law.drawable)),
+            draws.repair[requests],
+        )
 
-    rejected = num_accepted < round_.num_drafts
-    rows = (round_.first_row + num_accepted)[rejected]
-    weighted = weight_before[rows].unsqueeze(-1) * round_.target_probs[rows]
-    repair_law = residual(weighted, proposal_rows(round_, rows, law.drawable))
-    return round_.commit(num_accepted, draw(repair_law, draws.repair[rejected]))
+    return round_.repair_and_commit(num_accepted, repair)
 
 
 NOTHING = 1e-12
@@ -49,24 +51,29 @@ NOTHING = 1e-12
 
 
 def _prefix_weights(round_: Round, law: DraftProbabilities) -> Tensor:
-    """p_{j+1} at each row j, float64 [num_tokens]: sequential in the position, all requests at once."""
-    ratio = torch.where(law.drawable, law.target.double() / law.proposal.double(), 0.0)
-    weight = torch.empty_like(ratio)
-    running = ratio.new_ones(len(round_.num_drafts))
-    for position in range(int(round_.num_drafts.max()) if len(round_.num_drafts) else 0):
-        here = round_.position_of_row == position
-        requests = round_.request_of_row[here]
-        running[requests] = (running[requests] * ratio[here]).clamp_max(1)
-        weight[here] = running[requests]
-    return weight
+    """p_0 … p_width of each request, float64 [batch, width + 1]: sequential in the position, all requests at once."""
+    ratio = torch.where(law.drawable, law.target.double() / law.proposal.double(), 0.0)[round_.grid]
+    weights = [ratio.new_ones(len(round_.num_drafts))]
+    for position in range(round_.width):
+        weights.append((weights[-1] * ratio[:, position]).clamp_max(1))
+    return torch.stack(weights, dim=1)
 
 
 def _missing_mass(round_: Round, law: DraftProbabilities, weight: Tensor) -> Tensor:
-    """A = Σ_x (weight · P(x) − Q(x))₊ at each row, float64 [num_tokens]; point masses need no row of the vocabulary."""
-    missing = torch.where(law.drawable, weight * (1 - law.target.double()), weight)
+    """A = Σ_x (weight · P(x) − Q(x))₊ at each place, float64 [batch, width].
+
+    Point masses need no row of the vocabulary; first drafts and places that are no drafts are not read.
+    """
+    target, drawable = law.target.double()[round_.grid], law.drawable[round_.grid]
+    missing = torch.where(drawable, weight * (1 - target), weight)
     if round_.draft_probs is not None:
-        stochastic = law.drawable if round_.point_mass is None else law.drawable & ~round_.point_mass
-        rows = stochastic.nonzero().squeeze(-1)
-        p, q = round_.target_probs[rows].double(), round_.draft_probs[rows].double()
-        missing[rows] = (weight[rows].unsqueeze(-1) * p - q).clamp_min(0).sum(dim=-1)
+        stochastic = drawable & round_.is_draft
+        if round_.point_mass is not None:
+            stochastic &= ~round_.point_mass[round_.grid]
+        stochastic[:, :1] = False
+        rows = round_.grid[stochastic]
+        if len(rows):
+            excess = round_.target_probs[rows] * weight[stochastic].unsqueeze(1).to(round_.target_probs.dtype)
+            excess -= round_.draft_probs[rows]
+            missing[stochastic] = excess.clamp_min_(0).sum(dim=-1, dtype=torch.float64)
     return missing

@@ -4,12 +4,16 @@ This is the token rule for a target whose rows are point masses at their argmax,
 committed tokens are the sequence that target-only greedy decoding would have emitted.
 """
 
+import torch
+
 from verispec.coupling.round import Draws, Round, Verdict
 
 
 def decide(round_: Round, draws: Draws | None = None) -> Verdict:
     """Compare with the argmax of each target row (probabilities or logits alike); nothing is drawn."""
+    if not len(round_.draft_token_ids):
+        return round_.commit(torch.zeros_like(round_.num_drafts), round_.bonus_token_ids)
     best = round_.target_probs.argmax(dim=-1)
     num_accepted = round_.length_of_accepted_prefix(round_.draft_token_ids == best)
-    rejected = num_accepted < round_.num_drafts
-    return round_.commit(num_accepted, best[(round_.first_row + num_accepted)[rejected]])
+    repair = best[round_.row_of_repair(num_accepted)]
+    return round_.commit(num_accepted, torch.where(num_accepted < round_.num_drafts, repair, round_.bonus_token_ids))

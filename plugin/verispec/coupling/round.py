@@ -1,6 +1,6 @@
 """One verification round: a ragged batch of drafts with their target rows, the random draws, and the verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,42 +57,61 @@ class Round:
         return self.cu_num_draft_tokens - self.num_drafts
 
     @cached_property
-    def request_of_row(self) -> Tensor:
-        """Request that each row belongs to, int64 [num_tokens]."""
-        return torch.repeat_interleave(self.num_drafts, output_size=len(self.draft_token_ids))
+    def width(self) -> int:
+        """Drafts of the request that has most."""
+        return int(self.num_drafts.max()) if len(self.num_drafts) else 0
 
     @cached_property
-    def position_of_row(self) -> Tensor:
-        """Place of each row in its request's draft, from 0, int64 [num_tokens]."""
-        rows = torch.arange(len(self.draft_token_ids), device=self.draft_token_ids.device)
-        return rows - self.first_row[self.request_of_row]
+    def grid(self) -> Tensor:
+        """Row of each request's drafts, int64 [batch, width]; beyond a request's last draft some other row stands."""
+        places = torch.arange(self.width, device=self.num_drafts.device)
+        return (self.first_row.unsqueeze(1) + places).clamp_max(max(0, len(self.draft_token_ids) - 1))
+
+    @cached_property
+    def is_draft(self) -> Tensor:
+        """Which places of the grid are drafts, bool [batch, width]."""
+        return torch.arange(self.width, device=self.num_drafts.device) < self.num_drafts.unsqueeze(1)
 
     def length_of_accepted_prefix(self, accepted: Tensor) -> Tensor:
-        """Per request, how many rows come before its first row that is not accepted, int64 [batch].
+        """Per request, how many drafts come before its first that is not accepted, int64 [batch].
 
         Args:
             accepted: bool [num_tokens].
 
         """
-        cut = torch.where(accepted, self.num_drafts[self.request_of_row], self.position_of_row)
-        return self.num_drafts.scatter_reduce(0, self.request_of_row, cut, "amin")
+        return (accepted[self.grid] & self.is_draft).cumprod(dim=1).sum(dim=1)
 
-    def commit(self, num_accepted: Tensor, repair_token_ids: Tensor) -> Verdict:
-        """Lay out accepted drafts, then the repair of each rejected request or the bonus of each other.
+    def row_of_repair(self, num_accepted: Tensor) -> Tensor:
+        """Row at which each request was cut, int64 [batch]; some row for those that were not."""
+        return (self.first_row + num_accepted).clamp_max(max(0, len(self.draft_token_ids) - 1))
+
+    def commit(self, num_accepted: Tensor, last_token_ids: Tensor) -> Verdict:
+        """Lay out each request's accepted drafts, then its last token (repair or bonus).
+
+        Args:
+            num_accepted, last_token_ids: int64 [batch].
+
+        """
+        token_ids = self.bonus_token_ids.new_full((len(self.num_drafts), self.width + 1), PADDING)
+        places = torch.arange(self.width, device=token_ids.device)
+        kept = places < num_accepted.unsqueeze(1)
+        token_ids[:, : self.width] = torch.where(kept, self.draft_token_ids[self.grid], PADDING)
+        token_ids.scatter_(1, num_accepted.unsqueeze(1), last_token_ids.unsqueeze(1))
+        return Verdict(token_ids, num_accepted)
+
+    def repair_and_commit(self, num_accepted: Tensor, repair: Callable[[Tensor, Tensor], Tensor]) -> Verdict:
+        """Commit; the bonus where all drafts were kept, elsewhere what `repair` draws.
 
         Args:
             num_accepted: int64 [batch].
-            repair_token_ids: int64 [number of requests with num_accepted < num_drafts], in batch order.
+            repair: from (requests, rows), int64 [number of cut requests] each, to their tokens.
 
         """
-        width = int(self.num_drafts.max()) + 1 if len(self.num_drafts) else 1
-        token_ids = self.bonus_token_ids.new_full((len(self.num_drafts), width), PADDING)
-        kept = self.position_of_row < num_accepted[self.request_of_row]
-        token_ids[self.request_of_row[kept], self.position_of_row[kept]] = self.draft_token_ids[kept]
         last = self.bonus_token_ids.clone()
-        last[num_accepted < self.num_drafts] = repair_token_ids
-        token_ids.scatter_(1, num_accepted.unsqueeze(1), last.unsqueeze(1))
-        return Verdict(token_ids, num_accepted)
+        cut = (num_accepted < self.num_drafts).nonzero().squeeze(1)
+        if len(cut):
+            last[cut] = repair(cut, (self.first_row + num_accepted)[cut])
+        return self.commit(num_accepted, last)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ repaired from (p − q)₊. Kept mass min(p, q) and repaired mass (p − q)₊ a
 of the committed tokens is the target's, whatever q is.
 """
 
+from torch import Tensor
+
 from verispec.coupling.distance import residual
 from verispec.coupling.draft_law import probabilities_of_drafts, proposal_rows
 from verispec.coupling.round import Draws, Round, Verdict
@@ -15,7 +17,9 @@ def decide(round_: Round, draws: Draws) -> Verdict:
     """Accept, cut and repair."""
     target, proposal, drawable = probabilities_of_drafts(round_)
     num_accepted = round_.length_of_accepted_prefix(drawable & (draws.accept * proposal < target))
-    rejected = num_accepted < round_.num_drafts
-    rows = (round_.first_row + num_accepted)[rejected]
-    repair_law = residual(round_.target_probs[rows], proposal_rows(round_, rows, drawable))
-    return round_.commit(num_accepted, draw(repair_law, draws.repair[rejected]))
+
+    def repair(requests: Tensor, rows: Tensor) -> Tensor:
+        law = residual(round_.target_probs[rows], proposal_rows(round_, rows, drawable))
+        return draw(law, draws.repair[requests])
+
+    return round_.repair_and_commit(num_accepted, repair)

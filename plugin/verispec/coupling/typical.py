@@ -20,6 +20,6 @@ def decide(round_: Round, draws: Draws, *, epsilon: float = EPSILON, delta: floa
     entropy = torch.special.entr(round_.target_probs).sum(dim=-1)
     threshold = (delta * torch.exp(-entropy)).clamp_max(epsilon)
     num_accepted = round_.length_of_accepted_prefix(drawable & (target >= threshold))
-    rejected = num_accepted < round_.num_drafts
-    rows = (round_.first_row + num_accepted)[rejected]
-    return round_.commit(num_accepted, draw(round_.target_probs[rows], draws.repair[rejected]))
+    return round_.repair_and_commit(
+        num_accepted, lambda requests, rows: draw(round_.target_probs[rows], draws.repair[requests])
+    )

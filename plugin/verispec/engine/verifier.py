@@ -84,7 +84,8 @@ class Verifier:
         probs = logits.softmax(dim=-1, dtype=torch.float32)
         one_hot = probs[:, :1].isnan().squeeze(-1)  # softmax spreads a NaN over its whole row
         if not sampling_metadata.all_random:
-            one_hot |= (sampling_metadata.temperature == GREEDY_TEMPERATURE)[round_.request_of_row]
+            greedy = sampling_metadata.temperature == GREEDY_TEMPERATURE
+            one_hot |= torch.repeat_interleave(greedy, round_.num_drafts, output_size=len(one_hot))
         best = logits[one_hot].argmax(dim=-1, keepdim=True)
         probs[one_hot] = torch.zeros_like(probs[one_hot]).scatter_(-1, best, 1)
         round_ = replace(round_, target_probs=probs)
