@@ -27,7 +27,7 @@ def write_scenario(directory: Path, **changes) -> Path:
         "max_foreign_cpu": 1,
     }
     path = directory / "tiny.yaml"
-    path.write_text(yaml.safe_dump(scenario | changes))
+    path.write_text(yaml.safe_dump(scenario | changes, sort_keys=False))
     return path
 
 

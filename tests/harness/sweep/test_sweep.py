@@ -67,6 +67,21 @@ def test_a_sweep_leaves_everything_that_the_design_names(finished):
     assert "data:image/png;base64," in (out / "report.html").read_text()
 
 
+def test_several_arms_share_one_baseline(fake_scenario, tmp_path):
+    out = tmp_path / "out"
+    ours = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 2}
+    arms = {"wide": {"speculative": ours | {"num_speculative_tokens": 8}}, "narrow": {"speculative": ours}}
+    load = {"concurrency": [2], "min_requests": 4}
+    assert verispec("sweep", fake_scenario(arms=arms, load=load), "--out", out).returncode == 0
+    runs = pd.read_csv(out / "cells.csv")
+    assert list(runs.arm) == ["target-only", "wide", "narrow", "narrow", "wide", "target-only"]
+    comparisons = strict_json(out / "summary.json")["comparisons"]
+    assert [(c["arm"], c["num_speculative_tokens"], c["valid"]) for c in comparisons] == [
+        ("wide", 8, True),
+        ("narrow", 2, True),
+    ]
+
+
 def test_dry_run_shows_the_plan_and_starts_nothing(fake_scenario, tmp_path):
     result = verispec("sweep", fake_scenario(), "--dry-run", "--out", tmp_path / "out")
     assert result.returncode == 0
