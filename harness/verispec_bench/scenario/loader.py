@@ -26,7 +26,7 @@ def load_scenario(path: Path) -> Scenario:
         data = yaml.safe_load(text)
     except FileNotFoundError:
         near = sorted(p.stem for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
-        raise UnusableInput(f"{path}: no such scenario file{_listing(' there is', near)}") from None
+        raise UnusableInput(f"{path}: no such scenario file{_listing('; there is', near)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UnusableInput(f"{path}: cannot be read: {error}") from error
     except yaml.YAMLError as error:

@@ -84,7 +84,7 @@ def test_every_mistake_is_reported_at_once(tmp_path):
 
 def test_a_missing_file_lists_its_neighbours(tmp_path):
     (tmp_path / "demo.yaml").write_text(GOOD)
-    with pytest.raises(UnusableInput, match="no such scenario file there is demo"):
+    with pytest.raises(UnusableInput, match="no such scenario file; there is demo"):
         load_scenario(tmp_path / "dmo.yaml")
 
 
