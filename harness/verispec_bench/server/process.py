@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -16,20 +17,35 @@ from verispec_bench.server.command import ServerCommand
 _GUARDIAN = Path(__file__).with_name("guardian.py")
 
 
+CANDIDATES = range(20_000, 32_000)
+"""Below the range from which systems take ports for outgoing connections: a server binds long after it was chosen."""
+
+
 def free_port(wanted: int | None = None) -> int:
     """A port of the loopback interface that nothing listens on: the wanted one, or any.
 
     Raises:
-        InfrastructureFailed: the wanted port is busy.
+        InfrastructureFailed: the wanted port is busy, or none is free.
 
     """
+    if wanted is not None:
+        if not _is_free(wanted):
+            raise InfrastructureFailed(f"port {wanted} is busy; choose another with --port, or leave it out")
+        return wanted
+    port = next((port for port in random.sample(CANDIDATES, 200) if _is_free(port)), None)
+    if port is None:
+        raise InfrastructureFailed("no free port was found on 127.0.0.1; choose one with --port")
+    return port
+
+
+def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", wanted or 0))
-        except OSError as error:
-            raise InfrastructureFailed(f"port {wanted} is busy; choose another with --port, or leave it out") from error
-        return int(probe.getsockname()[1])
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 class ServerProcess:

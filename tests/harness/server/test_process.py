@@ -26,7 +26,7 @@ def fake_server(tmp_path, name="arm", served="m", **fake) -> ServerProcess:
 
 
 def group_of(pid: int) -> list[psutil.Process]:
-    return [p for p in psutil.process_iter() if _group(p.pid) == pid and p.status() != psutil.STATUS_ZOMBIE]
+    return [p for p in psutil.process_iter(["status"]) if _group(p.pid) == pid and p.info["status"] != "zombie"]
 
 
 def _group(pid: int) -> int | None:
@@ -80,7 +80,8 @@ async def test_a_stranger_on_the_port_is_not_taken_for_our_server(tmp_path):
 def test_a_process_that_ignores_sigterm_is_killed_with_the_group(tmp_path, monkeypatch):
     monkeypatch.setattr("verispec_bench.server.process._GUARDIAN", _hasty_guardian(tmp_path))
     with fake_server(tmp_path, children=True) as server:
-        wait_for(lambda: len(group_of(server.pid)) >= 2)
+        wait_for(lambda: server.died or len(group_of(server.pid)) >= 2)
+        assert not server.died, server.log_tail()
     assert group_of(server.pid) == []
 
 
@@ -122,6 +123,12 @@ def test_a_busy_port_is_refused():
         port = busy.getsockname()[1]
         with pytest.raises(InfrastructureFailed, match=f"port {port} is busy"):
             free_port(port)
+
+
+def test_free_ports_are_free_and_rarely_the_same():
+    ports = {free_port() for _ in range(20)}
+    assert len(ports) > 15
+    assert all(free_port(port) == port for port in ports)
 
 
 def test_an_interpreter_that_cannot_run_is_refused(tmp_path):
