@@ -105,8 +105,8 @@ def serve(
     log = Path("results") / "logs" / f"{loaded.name}-{name}-{listen}.log"
     with ServerProcess(name, command, listen, log) as server, err.status("") as status:
 
-        def progress(text: str) -> None:
-            status.update(escape(f"starting {name}: {text} ({log})"))
+        def progress(elapsed_s: float, waiting_for: str) -> None:
+            status.update(escape(f"starting {waiting_for}: {elapsed_s:.0f} s ({log})"))
 
         _run(wait_until_ready([server], loaded.server.start_timeout_s, progress))
         status.stop()

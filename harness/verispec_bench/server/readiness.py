@@ -13,12 +13,14 @@ POLL_S = 0.5
 
 
 async def wait_until_ready(
-    servers: Sequence[ServerProcess], timeout_s: float, on_progress: Callable[[str], None] = lambda text: None
+    servers: Sequence[ServerProcess],
+    timeout_s: float,
+    on_progress: Callable[[float, str], None] = lambda elapsed_s, waiting_for: None,
 ) -> None:
     """Wait for all servers at once.
 
     Args:
-        on_progress: called every half second with a line on how far they are.
+        on_progress: called every half second with the seconds that have passed and the servers that are not ready.
 
     Raises:
         InfrastructureFailed: one died or took too long; its last log lines are in the message.
@@ -45,7 +47,7 @@ async def wait_until_ready(
                     f"  its last lines ({server.log}):\n{_indent(server.log_tail())}"
                 )
             if waiting:
-                on_progress(f"{elapsed:3.0f} s, waiting for {', '.join(server.name for server in waiting)}")
+                on_progress(elapsed, ", ".join(server.name for server in waiting))
                 await asyncio.sleep(POLL_S)
 
 

@@ -47,13 +47,14 @@ class SweepProgress:
         """A line that stays."""
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def starting(self, text: str) -> None:
+    def starting(self, elapsed_s: float, waiting_for: str) -> None:
         """How far the servers are: the bar's label; without a terminal, a line each half minute."""
-        self._bar.update(self._task, description=f"starting servers: {text}")
-        half_minutes = int(float(text.split(" s", 1)[0]) // 30)
+        text = f"starting servers: {elapsed_s:3.0f} s, waiting for {waiting_for}"
+        self.label(text)
+        half_minutes = int(elapsed_s // 30)
         if not self._console.is_terminal and half_minutes not in self._said:
             self._said.add(half_minutes)
-            self.say(f"starting servers: {text}")
+            self.say(text)
 
     def label(self, text: str) -> None:
         """The bar's label."""

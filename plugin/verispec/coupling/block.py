@@ -30,7 +30,7 @@ def decide(round_: Round, draws: Draws) -> Verdict:
     missing = _missing_mass(round_, law, weight_before)
     following = torch.nn.functional.pad(missing[:, 1:], (0, 1))
     gap = following + 1 - weight_after
-    length = torch.arange(1, round_.width + 1, device=gap.device)
+    length = round_.places + 1
     is_whole = length == round_.num_drafts.unsqueeze(1)
     keep = torch.where(is_whole, weight_after, torch.where(gap > NOTHING, following / gap.clamp_min(NOTHING), 1.0))
     kept = (draws.accept[round_.grid] < keep) & round_.is_draft

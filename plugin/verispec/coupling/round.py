@@ -62,15 +62,19 @@ class Round:
         return int(self.num_drafts.max()) if len(self.num_drafts) else 0
 
     @cached_property
+    def places(self) -> Tensor:
+        """0, 1, … width − 1."""
+        return torch.arange(self.width, device=self.num_drafts.device)
+
+    @cached_property
     def grid(self) -> Tensor:
         """Row of each request's drafts, int64 [batch, width]; beyond a request's last draft some other row stands."""
-        places = torch.arange(self.width, device=self.num_drafts.device)
-        return (self.first_row.unsqueeze(1) + places).clamp_max(max(0, len(self.draft_token_ids) - 1))
+        return (self.first_row.unsqueeze(1) + self.places).clamp_max(max(0, len(self.draft_token_ids) - 1))
 
     @cached_property
     def is_draft(self) -> Tensor:
         """Which places of the grid are drafts, bool [batch, width]."""
-        return torch.arange(self.width, device=self.num_drafts.device) < self.num_drafts.unsqueeze(1)
+        return self.places < self.num_drafts.unsqueeze(1)
 
     def length_of_accepted_prefix(self, accepted: Tensor) -> Tensor:
         """Per request, how many drafts come before its first that is not accepted, int64 [batch].
@@ -93,8 +97,7 @@ class Round:
 
         """
         token_ids = self.bonus_token_ids.new_full((len(self.num_drafts), self.width + 1), PADDING)
-        places = torch.arange(self.width, device=token_ids.device)
-        kept = places < num_accepted.unsqueeze(1)
+        kept = self.places < num_accepted.unsqueeze(1)
         token_ids[:, : self.width] = torch.where(kept, self.draft_token_ids[self.grid], PADDING)
         token_ids.scatter_(1, num_accepted.unsqueeze(1), last_token_ids.unsqueeze(1))
         return Verdict(token_ids, num_accepted)

@@ -46,11 +46,12 @@ def wait_for(condition, seconds=30.0):
 async def test_a_server_becomes_ready_and_ends_with_its_group(tmp_path):
     said = []
     with fake_server(tmp_path, start_s=0.8) as server:
-        await wait_until_ready([server], 30, said.append)
+        await wait_until_ready([server], 30, lambda elapsed_s, waiting_for: said.append((elapsed_s, waiting_for)))
         assert len(group_of(server.pid)) >= 1
         assert os.getpgid(server.pid) == server.pid != os.getpgid(0)
     assert group_of(server.pid) == []
-    assert any("waiting for arm" in line for line in said)
+    assert said
+    assert all(name == "arm" and 0 <= elapsed_s < 30 for elapsed_s, name in said)
 
 
 async def test_a_server_that_dies_while_starting_shows_its_last_words(tmp_path):
