@@ -19,6 +19,12 @@ def register() -> None:
             wrapt.register_post_import_hook(hook, module)
 
 
+def _input_processor(module: object) -> None:
+    from verispec.engine.install import watch_input_processor
+
+    watch_input_processor()
+
+
 def _model_runner_v1(module: object) -> None:
     from verispec.engine.install import watch_model_runner
 
@@ -32,6 +38,7 @@ def _model_runner_v2(module: object) -> None:
 
 
 _HOOKS = {
+    "vllm.v1.engine.input_processor": _input_processor,
     "vllm.v1.worker.gpu_model_runner": _model_runner_v1,
     "vllm.v1.worker.gpu.model_runner": _model_runner_v2,
 }

@@ -22,7 +22,8 @@ class Settings(BaseModel):
     Attributes:
         drafter: a name ("suffix") or the import path of a drafter class.
         drafter_options: keyword arguments of that drafter.
-        rule: the verification rule, for verispec's proposer and for vLLM's own drafters.
+        rule: the verification rule, for verispec's proposer and for vLLM's own drafters. Seeded requests draw by
+            (seed, position) and are verified by "gumbel" unless their drafts come with a law q of their own.
 
     """
 
@@ -30,7 +31,7 @@ class Settings(BaseModel):
 
     drafter: str = "suffix"
     drafter_options: dict[str, Any] = Field(default_factory=dict)
-    rule: Literal["token", "block"] = "token"
+    rule: Literal["token", "block", "gumbel"] = "token"
 
     @classmethod
     def from_additional_config(cls, additional_config: object) -> "Settings":

@@ -23,9 +23,10 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory) -> str:
-    """A 2-layer Llama with random weights and 16 tokens, whose law can be enumerated."""
+    """A 2-layer Llama with random weights and 16 tokens (letters, and the end), whose law can be enumerated."""
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     torch.manual_seed(0)
     config = LlamaConfig(
@@ -41,23 +42,30 @@ def tiny_model(tmp_path_factory) -> str:
     )
     path = tmp_path_factory.mktemp("tiny-llama")
     LlamaForCausalLM(config).save_pretrained(path)
+    vocabulary = {letter: i for i, letter in enumerate("ab")} | {"</s>": 2}
+    vocabulary |= {letter: i for i, letter in enumerate("defghijklmnop", start=3)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="a"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>").save_pretrained(path)
     return str(path)
 
 
-def run_probe(model: str, options: dict[str, Any], *only: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(program: str, model: str, *arguments: Any, **environment: str) -> subprocess.CompletedProcess[str]:
     """One tiny engine in its own process (a second one in the same process fails)."""
     return subprocess.run(
-        [sys.executable, "-m", "tests.engine.probe", model, json.dumps(options), *only],
+        [sys.executable, "-m", program, model, *(a if isinstance(a, str) else json.dumps(a) for a in arguments)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=580,
         cwd=ROOT,
         env={**os.environ, **environment},
     )
 
 
-def probe(model: str, options: dict[str, Any], *only: str, **environment: str) -> dict[str, Any]:
-    result = run_probe(model, options, *only, **environment)
+def run_json(program: str, model: str, *arguments: Any, **environment: str) -> dict[str, Any]:
+    """What the program reports, in its last line."""
+    result = run(program, model, *arguments, **environment)
     assert result.returncode == 0, result.stderr[-3000:]
     return json.loads(result.stdout.strip().splitlines()[-1])
 

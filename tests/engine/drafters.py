@@ -30,3 +30,29 @@ class RandomLaw:
             tokens.append(token)
         SENT.setdefault(request.request_id, []).append((tokens, torch.stack(rows)))
         return Proposal(tokens, torch.stack(rows))
+
+
+class Bigram:
+    """Draws each token from the smoothed bigram counts of the request's own history: a true q."""
+
+    def __init__(self, vocab_size: int, seed: int = 0) -> None:
+        self._vocab_size = vocab_size
+        self._generator = torch.Generator().manual_seed(seed)
+        self.send_law = True
+
+    def propose(self, requests):
+        return [self._propose(request) for request in requests]
+
+    def forget(self, request_ids):
+        pass
+
+    def _propose(self, request):
+        history, tokens, rows = torch.from_numpy(request.token_ids).long(), [], []
+        counts = torch.full((self._vocab_size, self._vocab_size), 0.2)
+        counts.index_put_((history[:-1], history[1:]), torch.tensor(1.0), accumulate=True)
+        laws, token = counts / counts.sum(-1, keepdim=True), int(history[-1])
+        for _ in range(request.max_tokens):
+            rows.append(laws[token])
+            token = int(torch.multinomial(rows[-1], 1, generator=self._generator))
+            tokens.append(token)
+        return Proposal(tokens, torch.stack(rows) if self.send_law else None)

@@ -3,19 +3,14 @@
 import pytest
 from scipy.stats import chisquare
 
-from tests.engine.conftest import probe, run_probe
+from tests.engine.conftest import run, run_json
+from verispec.engine.seams import SEAMS
 
+PROBE = "tests.engine.probe"
 OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 4}
 NGRAM = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
 RANDOM = {"drafter": "tests.engine.drafters.RandomLaw", "drafter_options": {"vocab_size": 16}}
-ALL_SEAMS = [
-    "model-runner",
-    "rejection-rule",
-    "sampling-parameters",
-    "draft-probabilities",
-    "draft-room",
-    "draft-free-steps",
-]
+ALL_SEAMS = [seam.name for seam in SEAMS]
 FALSE_ALARM = 1e-6
 
 
@@ -28,27 +23,27 @@ def p_value(report) -> float:
 @pytest.fixture(scope="module")
 def stochastic(tiny_model):
     """Our proposer, with a drafter that has a true q."""
-    return probe(tiny_model, {"speculative_config": OURS, "additional_config": {"verispec": RANDOM}})
+    return run_json(PROBE, tiny_model, {"speculative_config": OURS, "additional_config": {"verispec": RANDOM}})
 
 
 @pytest.fixture(scope="module")
 def block(tiny_model):
     """The same under block verification."""
-    return probe(
-        tiny_model, {"speculative_config": OURS, "additional_config": {"verispec": RANDOM | {"rule": "block"}}}
+    return run_json(
+        PROBE, tiny_model, {"speculative_config": OURS, "additional_config": {"verispec": RANDOM | {"rule": "block"}}}
     )
 
 
 @pytest.fixture(scope="module")
 def vllms_drafter(tiny_model):
     """vLLM's own n-gram drafter under our plugin."""
-    return probe(tiny_model, {"speculative_config": NGRAM})
+    return run_json(PROBE, tiny_model, {"speculative_config": NGRAM})
 
 
 @pytest.fixture(scope="module")
 def untouched(tiny_model):
     """vLLM's own n-gram drafter with the kill switch on."""
-    return probe(tiny_model, {"speculative_config": NGRAM}, "temperatures", VERISPEC_DISABLE="1")
+    return run_json(PROBE, tiny_model, {"speculative_config": NGRAM}, "temperatures", VERISPEC_DISABLE="1")
 
 
 def test_drafted_positions_have_their_requests_temperature_top_k_and_top_p(stochastic):
@@ -115,6 +110,6 @@ def test_unrepaired_vllm_is_caught(untouched):
 
 
 def test_a_plugin_that_is_locked_out_stops_the_start(tiny_model):
-    result = run_probe(tiny_model, {"speculative_config": OURS}, VLLM_PLUGINS="typo")
+    result = run(PROBE, tiny_model, {"speculative_config": OURS}, VLLM_PLUGINS="typo")
     assert result.returncode != 0
     assert "VLLM_PLUGINS='typo' must name verispec" in result.stderr

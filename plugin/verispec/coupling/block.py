@@ -40,7 +40,7 @@ def decide(round_: Round, draws: Draws) -> Verdict:
         weight = weights[requests, num_accepted[requests]].unsqueeze(1).to(round_.target_probs.dtype)
         return draw(
             residual(weight * round_.target_probs[rows], proposal_rows(round_, rows, law.drawable)),
-            draws.repair[requests],
+            draws.repair[rows],
         )
 
     return round_.repair_and_commit(num_accepted, repair)

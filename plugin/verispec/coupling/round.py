@@ -7,6 +7,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from verispec.coupling.keyed import Stream, keys, uniform
+
 PADDING = -1
 """Token id of an empty output slot, and of a draft that must be rejected."""
 
@@ -122,13 +124,32 @@ class Draws:
     """The random numbers that a rule consumes: independent of each other and of whatever drew the drafts.
 
     Attributes:
-        accept: float64 [num_tokens], uniform on [0, 1).
-        repair: float64 [batch], uniform on [0, 1).
+        accept: float64 [num_tokens], uniform on [0, 1): keeps draft j or not.
+        repair: float64 [num_tokens], uniform on [0, 1): draws the repair at the row of the cut.
+        own: int64 [num_tokens], key of the target's own draw at the position of draft j.
 
     """
 
     accept: Tensor
     repair: Tensor
+    own: Tensor
+
+    @classmethod
+    def keyed(cls, round_: Round, seeds: Tensor, positions: Tensor) -> "Draws":
+        """Draw for a round by (seed, position, stream) alone: see verispec.coupling.keyed.
+
+        Args:
+            round_: the drafts.
+            seeds: int64 [batch].
+            positions: int64 [batch], index of each request's first draft in its prompt and output together.
+
+        """
+        count = len(round_.draft_token_ids)
+        request = torch.repeat_interleave(round_.num_drafts, output_size=count)
+        place = torch.arange(count, device=request.device) - round_.first_row[request]
+        seed, position = seeds[request], positions[request] + place
+        own = keys(seed, position, Stream.OWN)
+        return cls(accept=uniform(keys(seed, position, Stream.ACCEPT)), repair=uniform(own), own=own)
 
     @classmethod
     def from_generator(
@@ -141,17 +162,14 @@ class Draws:
         """
         shared = None if isinstance(generator, Mapping) else generator
         own = generator if isinstance(generator, Mapping) else {}
-        device = round_.target_probs.device
-
-        def uniform(count: int) -> Tensor:
-            return torch.rand(count, dtype=torch.float64, device=device, generator=shared)
-
-        accept, repair = uniform(len(round_.draft_token_ids)), uniform(len(round_.num_drafts))
+        count, device = len(round_.draft_token_ids), round_.target_probs.device
+        uniforms = torch.rand(2, count, dtype=torch.float64, device=device, generator=shared)
+        keys = torch.empty(count, dtype=torch.int64, device=device).random_(-(2**63), None, generator=shared)
         if own:
             ends = round_.cu_num_draft_tokens.tolist()
             for row, request_generator in own.items():
-                start = ends[row - 1] if row else 0
-                if ends[row] > start:
-                    accept[start : ends[row]].uniform_(generator=request_generator)
-                    repair[row].uniform_(generator=request_generator)
-        return cls(accept, repair)
+                rows = slice(ends[row - 1] if row else 0, ends[row])
+                if rows.stop > rows.start:
+                    uniforms[:, rows].uniform_(generator=request_generator)
+                    keys[rows].random_(-(2**63), None, generator=request_generator)
+        return cls(accept=uniforms[0], repair=uniforms[1], own=keys)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from verispec.coupling import block, greedy, token, typical
+from verispec.coupling import block, greedy, gumbel, token, typical
 from verispec.coupling.round import Draws, Round, Verdict
 
 
@@ -38,6 +38,7 @@ RULES: dict[str, Rule] = {
         Rule("token", True, True, "keep x ~ q with probability min(1, p/q), repair from (p - q)+", token.decide),
         Rule("block", True, True, "judge the drafts together: keeps the most that one path allows", block.decide),
         Rule("greedy", True, False, "keep x while it is the target's argmax: exact for greedy requests", greedy.decide),
+        Rule("gumbel", True, False, "keep x if it is the target's own keyed draw: same text, any draft", gumbel.decide),
         Rule(
             "typical",
             False,

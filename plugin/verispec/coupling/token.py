@@ -20,6 +20,6 @@ def decide(round_: Round, draws: Draws) -> Verdict:
 
     def repair(requests: Tensor, rows: Tensor) -> Tensor:
         law = residual(round_.target_probs[rows], proposal_rows(round_, rows, drawable))
-        return draw(law, draws.repair[requests])
+        return draw(law, draws.repair[rows])
 
     return round_.repair_and_commit(num_accepted, repair)

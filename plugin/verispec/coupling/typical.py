@@ -21,5 +21,5 @@ def decide(round_: Round, draws: Draws, *, epsilon: float = EPSILON, delta: floa
     threshold = (delta * torch.exp(-entropy)).clamp_max(epsilon)
     num_accepted = round_.length_of_accepted_prefix(drawable & (target >= threshold))
     return round_.repair_and_commit(
-        num_accepted, lambda requests, rows: draw(round_.target_probs[rows], draws.repair[requests])
+        num_accepted, lambda requests, rows: draw(round_.target_probs[rows], draws.repair[rows])
     )

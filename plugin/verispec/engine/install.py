@@ -1,4 +1,4 @@
-"""Installs the seams in a process that builds a speculative model runner, and refuses what they do not fit."""
+"""Installs the seams in a process that builds a model runner, and refuses what they do not fit."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -7,10 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from verispec.engine import runtime, seams
+from verispec.engine import logits_processors, runtime, seams
+from verispec.engine.logits_processors import min_tokens_after_drafts
 from verispec.engine.proposer import Proposer, has_grammar
 from verispec.engine.sampling_parameters import expand_batch_to_tokens
 from verispec.engine.seams import SeamError
+from verispec.engine.seeded import SeededRequests, draw_by_key, leave_generators_alone
 from verispec.engine.status import add_worker_method
 from verispec.settings import CONFIG_KEY, PROPOSER_PATH, Settings
 
@@ -18,11 +20,11 @@ logger = logging.getLogger("vllm.verispec")
 
 
 def watch_model_runner() -> None:
-    """Act when a model runner is built; one without speculation leaves vLLM untouched."""
+    """Act when a model runner is built; one without speculation that does not name verispec leaves vLLM untouched."""
 
     def adapt(original: Callable[..., None]) -> Callable[..., None]:
         def __init__(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> None:
-            if vllm_config.speculative_config is not None:
+            if vllm_config.speculative_config is not None or asked_for(vllm_config):
                 install(vllm_config)
             original(self, vllm_config, *args, **kwargs)
             if isinstance(getattr(self, "drafter", None), Proposer):
@@ -53,6 +55,21 @@ def watch_model_runner_v2() -> None:
     _watch(seams.RUNNER_V2_INIT, adapt)
 
 
+def watch_input_processor() -> None:
+    """Let min_p and logit_bias through to workers that serve them."""
+
+    def adapt(original: Callable[..., None]) -> Callable[..., None]:
+        def __init__(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, vllm_config, *args, **kwargs)
+            if asked_for(vllm_config) and not vllm_config.use_v2_model_runner:
+                seams.check_version()
+                self.speculative_config = None  # read for nothing but this refusal
+
+        return __init__
+
+    _watch(seams.INPUT_PROCESSOR, adapt)
+
+
 def _watch(seam: seams.Seam, adapt: Callable[[Callable[..., None]], Callable[..., None]]) -> None:
     """Replace a constructor; where it has changed, only servers that need verispec must fail (when they ask for it)."""
     try:
@@ -81,7 +98,8 @@ def install(vllm_config: Any) -> None:
 
     seams.check_version()
     settings = Settings.from_additional_config(vllm_config.additional_config)
-    wanted = [seam for seam in seams.SEAMS if current_platform.is_cpu() or not seam.cpu_only]
+    needed = seams.KEYED_SEAMS if vllm_config.speculative_config is None else seams.SPECULATIVE_SEAMS
+    wanted = [seam for seam in needed if current_platform.is_cpu() or not seam.cpu_only]
     for seam in wanted:
         seam.check()
     state = runtime.start(settings)
@@ -90,11 +108,15 @@ def install(vllm_config: Any) -> None:
         seams.SAMPLING_PARAMETERS: lambda original: expand_batch_to_tokens,
         seams.DRAFT_PROBS: _line_up_draft_probs,
         seams.FITS: _trim_per_request,
-        seams.DRAFT_FREE_STEPS: _sample_ordinarily,
+        seams.LOGITS_PROCESSORS: logits_processors.load_all,
+        seams.PROCESSORS_AT_DRAFTS: logits_processors.apply_at_drafts,
+        seams.DRAFTS: logits_processors.withdraw_drafts,
+        seams.SAMPLING_STEP: _sample_step,
+        seams.OWN_DRAWS: draw_by_key,
+        seams.GENERATORS: leave_generators_alone,
     }
     for seam in wanted:
-        if seam in adapters:
-            seam.replace(adapters[seam])
+        seam.replace(adapters[seam])
 
 
 def _line_up_draft_probs(original: Callable[..., Tensor | None]) -> Callable[..., Tensor | None]:
@@ -103,12 +125,12 @@ def _line_up_draft_probs(original: Callable[..., Tensor | None]) -> Callable[...
         if not isinstance(self.drafter, Proposer):
             draft_probs = original(self, spec_decode_metadata)
             grammar = None if draft_probs is None else _rows_under_grammar(self, spec_decode_metadata)
-            state.verifier.expect_round(grammar)
+            state.verifier.expect_round(grammar, state.seeded)
             return draft_probs
         draft_probs, point_mass = state.q_channel.receive(
             self.input_batch.req_ids, spec_decode_metadata.num_draft_tokens, spec_decode_metadata.draft_token_ids
         )
-        state.verifier.expect_round(point_mass)
+        state.verifier.expect_round(point_mass, state.seeded)
         return draft_probs
 
     return _get_spec_decode_draft_probs
@@ -131,9 +153,16 @@ def _trim_per_request(original: Callable[..., bool]) -> Callable[..., bool]:
     return _input_fits_in_drafter
 
 
-def _sample_ordinarily(original: Callable[..., Any]) -> Callable[..., Any]:
+def _sample_step(original: Callable[..., Any]) -> Callable[..., Any]:
     def _sample(self: Any, logits: Tensor | None, spec_decode_metadata: Any) -> Any:
         drafted = spec_decode_metadata is not None and spec_decode_metadata.max_spec_len > 0
-        return original(self, logits, spec_decode_metadata if drafted else None)
+        num_drafts = spec_decode_metadata.num_draft_tokens if drafted else [0] * self.input_batch.num_reqs
+        state = runtime.current()
+        state.seeded = SeededRequests.in_batch(self, num_drafts)
+        try:
+            with min_tokens_after_drafts(self.input_batch.logitsprocs, num_drafts):
+                return original(self, logits, spec_decode_metadata if drafted else None)
+        finally:
+            state.seeded = None
 
     return _sample

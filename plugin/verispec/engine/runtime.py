@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verispec.engine.counters import Counters
 from verispec.engine.q_channel import QChannel
@@ -10,12 +10,21 @@ from verispec.engine.seams import SEAMS
 from verispec.engine.verifier import Verifier
 from verispec.settings import DISABLE_VARIABLE, PROPOSER_PATH, Settings
 
+if TYPE_CHECKING:
+    from verispec.engine.seeded import SeededRequests
+
 
 @dataclass
 class Runtime:
-    """Settings and state that the adapters of one process share."""
+    """Settings and state that the adapters of one process share.
+
+    Attributes:
+        seeded: the seeded requests of the step that is being sampled.
+
+    """
 
     settings: Settings
+    seeded: "SeededRequests | None" = None
     counters: Counters = field(default_factory=Counters)
     q_channel: QChannel = field(init=False)
     verifier: Verifier = field(init=False)

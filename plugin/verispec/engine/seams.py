@@ -142,17 +142,73 @@ FITS = Seam(
     why="one request near max_model_len switches drafting off for all; verispec trims each request's own draft",
     removed_when="vLLM trims drafts per request",
 )
-DRAFT_FREE_STEPS = Seam(
-    "draft-free-steps",
+SAMPLING_STEP = Seam(
+    "sampling-step",
     _RUNNER,
     "GPUModelRunner._sample",
     ("self", "logits", "spec_decode_metadata"),
     why="a step without drafts is an ordinary step, but vLLM sends it through the rejection sampler, on empty tensors: "
-    "a request with top-k alone then ends a CPU server (max() of no elements)",
-    removed_when="vLLM samples steps in which nothing was drafted as a target-only server does",
+    "a request with top-k alone then ends a CPU server (max() of no elements); min_tokens does not count drafts at the "
+    "position after them; and here the batch is known, which keyed draws of seeded requests need",
+    removed_when="vLLM samples draft-free steps as a target-only server does, counts drafts for min_tokens, and draws "
+    "seeded requests by (seed, position)",
+)
+OWN_DRAWS = Seam(
+    "own-draws",
+    "vllm.v1.sample.ops.topk_topp_sampler",
+    "TopKTopPSampler.__init__",
+    ("self", "logprobs_mode", "use_fp64_gumbel"),
+    why="vLLM draws seeded requests from a generator, whose state depends on what was drafted and rejected",
+    removed_when="vLLM draws seeded requests by (seed, position)",
+)
+GENERATORS = Seam(
+    "generators",
+    _RUNNER,
+    "GPUModelRunner._bookkeeping_sync",
+    ("self", "scheduler_output", "sampler_output", "logits", "hidden_states", "num_scheduled_tokens"),
+    why="a seeded request whose prompt is prefilled in chunks has its generator rewound, which CPUs do not support: "
+    "the server ends; keyed draws need no generator",
+    removed_when="vLLM draws seeded requests by (seed, position)",
+)
+LOGITS_PROCESSORS = Seam(
+    "logits-processors",
+    _RUNNER,
+    "build_logitsprocs",
+    ("vllm_config", "device", "is_pin_memory", "is_pooling_model", "custom_logitsprocs"),
+    why="under speculation vLLM loads none but min_tokens: min_p, logit_bias and custom processors are refused",
+    removed_when="vLLM accepts min_p, logit_bias and custom processors with speculation",
+)
+PROCESSORS_AT_DRAFTS = Seam(
+    "processors-at-drafts",
+    _REJECTION,
+    "RejectionSampler.apply_logits_processors",
+    ("self", "logits", "sampling_metadata", "metadata"),
+    why="min_p and logit_bias are not applied at drafted positions",
+    removed_when="vLLM applies min_p and logit_bias at drafted positions",
+)
+DRAFTS = Seam(
+    "drafts",
+    _RUNNER,
+    "GPUModelRunner.propose_draft_token_ids",
+    ("self", "scheduler_output", "sampled_token_ids"),
+    why="a custom logits processor knows committed tokens only: its request is served without drafts",
+    removed_when="logits processors can be applied at drafted positions",
+)
+INPUT_PROCESSOR = Seam(
+    "input-processor",
+    "vllm.v1.engine.input_processor",
+    "InputProcessor.__init__",
+    ("self", "vllm_config"),
+    why="min_p and logit_bias are refused with speculation before they reach the worker, which can serve them here",
+    removed_when="vLLM accepts min_p and logit_bias with speculation",
 )
 
-SEAMS = (RUNNER_INIT, RULE, SAMPLING_PARAMETERS, DRAFT_PROBS, FITS, DRAFT_FREE_STEPS)
+KEYED_SEAMS = (SAMPLING_STEP, OWN_DRAWS, GENERATORS)
+"""What draws seeded requests by their keys; a target-only server that names verispec in its settings has these."""
+SPECULATIVE_SEAMS = (
+    RULE, SAMPLING_PARAMETERS, DRAFT_PROBS, FITS, LOGITS_PROCESSORS, PROCESSORS_AT_DRAFTS, DRAFTS, *KEYED_SEAMS
+)  # fmt: skip
+SEAMS = (RUNNER_INIT, INPUT_PROCESSOR, *SPECULATIVE_SEAMS)
 
 
 def check_version() -> None:

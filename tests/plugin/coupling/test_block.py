@@ -67,7 +67,7 @@ def test_requests_are_independent_of_their_place_in_the_batch():
                 point_mass=None,
                 bonus_token_ids=torch.tensor([0]),
             ),
-            Draws(draws.accept[rows], draws.repair[row : row + 1]),
+            Draws(draws.accept[rows], draws.repair[rows], draws.own[rows]),
         )
         assert together.token_ids[row, : count + 1].tolist() == alone.token_ids[0].tolist()
         start += count
@@ -84,7 +84,8 @@ def test_the_longest_prefix_that_may_be_kept_is_kept_though_a_shorter_may_not():
         point_mass=None,
         bonus_token_ids=torch.tensor([0]),
     )
-    draws = Draws(torch.tensor([0.99, 0.99], dtype=torch.float64), torch.tensor([0.5], dtype=torch.float64))
+    uniforms = torch.tensor([[0.99, 0.99], [0.5, 0.5]], dtype=torch.float64)
+    draws = Draws(accept=uniforms[0], repair=uniforms[1], own=torch.zeros(2, dtype=torch.int64))
     assert RULES["block"].decide(round_, draws).num_accepted.item() == 2
     assert RULES["token"].decide(round_, draws).num_accepted.item() == 0
 

@@ -190,7 +190,12 @@ def decide(rule, world, draft, accept, repair):
         bonus_token_ids=torch.tensor([0]),
     )
     verdict = RULES[rule].decide(
-        round_, Draws(torch.tensor(accept, dtype=torch.float64), torch.tensor([repair], dtype=torch.float64))
+        round_,
+        Draws(
+            accept=torch.tensor(accept, dtype=torch.float64),
+            repair=torch.full((world.gamma,), repair, dtype=torch.float64),
+            own=torch.zeros(world.gamma, dtype=torch.int64),
+        ),
     )
     kept = verdict.num_accepted.item()
     return kept, verdict.token_ids[0, kept].item()

@@ -27,7 +27,8 @@ def decide(drafts, target, draft=None, accept=None, repair=0.0, point_mass=None)
         bonus_token_ids=torch.tensor([2]),
     )
     accept = torch.tensor(accept or [0.0] * len(drafts), dtype=torch.float64)
-    verdict = RULES["token"].decide(round_, Draws(accept, torch.tensor([repair], dtype=torch.float64)))
+    own = torch.zeros(len(drafts), dtype=torch.int64)
+    verdict = RULES["token"].decide(round_, Draws(accept, torch.full_like(accept, repair), own))
     return [t for t in verdict.token_ids[0].tolist() if t >= 0], verdict.num_accepted.item()
 
 
@@ -133,8 +134,8 @@ def test_requests_are_independent_of_their_place_in_the_batch():
             bonus_token_ids=torch.tensor([2, 2, 2]),
         )
         accept = torch.tensor([u for *_, a, _ in chosen for u in a], dtype=torch.float64)
-        repair = torch.tensor([r for *_, r in chosen], dtype=torch.float64)
-        verdict = RULES["token"].decide(round_, Draws(accept, repair))
+        repair = torch.tensor([r for d, *_, r in chosen for _ in d], dtype=torch.float64)
+        verdict = RULES["token"].decide(round_, Draws(accept, repair, torch.zeros(len(accept), dtype=torch.int64)))
         for row, i in enumerate(order):
             tokens = [t for t in verdict.token_ids[row].tolist() if t >= 0]
             assert (tokens, verdict.num_accepted[row].item()) == alone[i]

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from verispec.coupling import RULES, verify
-from verispec.coupling.sampling import draw
 
 
 def arguments(**changes):
@@ -47,7 +46,7 @@ def test_a_wrong_argument_is_named_with_its_row(changes, message):
 
 
 def test_unknown_rule_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="'tokn' is none of token, block, greedy, typical"):
+    with pytest.raises(ValueError, match="'tokn' is none of token, block, greedy, gumbel, typical"):
         verify("tokn", **arguments())
 
 
@@ -56,6 +55,7 @@ def test_rules_declare_what_they_are():
         "token": (True, True),
         "block": (True, True),
         "greedy": (True, False),
+        "gumbel": (True, False),
         "typical": (False, False),
     }
 
@@ -151,16 +151,3 @@ def test_token_rule_on_one_hot_rows_is_the_greedy_rule():
     for draft_probs in (None, q):
         token = verify("token", **call, draft_probs=draft_probs)
         assert torch.equal(token.token_ids, greedy.token_ids)
-
-
-@pytest.mark.parametrize("uniform", [0.0, 0.5, 1 - 2**-53])
-def test_a_token_of_weight_zero_is_never_drawn(uniform):
-    weights = torch.tensor([[0.0, 0.25, 0.0, 0.75, 0.0]])
-    assert draw(weights, torch.tensor([uniform], dtype=torch.float64)).item() in (1, 3)
-
-
-def test_drawing_inverts_the_cumulative_weights_of_a_wide_vocabulary():
-    weights = torch.ones(1, 200_000)
-    for token in (0, 1, 99_999, 199_999):
-        middle = torch.tensor([(token + 0.5) / 200_000], dtype=torch.float64)
-        assert draw(weights, middle).item() == token

@@ -1,0 +1,78 @@
+"""The law of three served tokens is the target's, for every drafter, rule and sampling transformation."""
+
+from math import sqrt
+
+import pytest
+from scipy.stats import chi2, norm
+
+from tests.engine.conftest import run_json
+from tests.engine.laws import TRANSFORMATIONS
+
+OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 3}
+NGRAM = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
+BIGRAM = {"drafter": "tests.engine.drafters.Bigram", "drafter_options": {"vocab_size": 16}}
+SUFFIX = {"drafter": "suffix", "drafter_options": {"min_match": 1}}
+ARMS = {
+    "bigram": ({"speculative_config": OURS, "additional_config": {"verispec": BIGRAM}}, ["block", "gumbel"], "law"),
+    "suffix": ({"speculative_config": OURS, "additional_config": {"verispec": SUFFIX}}, ["token", "block"]),
+    "vllm's n-gram": ({"speculative_config": NGRAM, "additional_config": {"verispec": {}}}, ["token", "gumbel"]),
+}
+RUNS = [
+    ("bigram", "with q"),
+    ("bigram", "as point masses"),
+    *[(arm, rule) for arm, (_, rules, *_) in ARMS.items() for rule in rules],
+]
+"""(drafter, rule); the bigram drafter's "with q" and "as point masses" are under the token rule."""
+SUITE_LEVEL = 1e-3
+LEVEL = SUITE_LEVEL / (len(RUNS) * len(TRANSFORMATIONS) + 1)
+"""Of each test: the whole matrix raises a false alarm in at most one suite of a thousand (Bonferroni ≥ Holm)."""
+
+
+@pytest.fixture(scope="module")
+def reports(tiny_model):
+    """{drafter: report}, one engine for each."""
+    return {
+        arm: run_json("tests.engine.laws", tiny_model, options, rules, *more)
+        for arm, (options, rules, *more) in ARMS.items()
+    }
+
+
+def p_value(deviation) -> float:
+    """0 if something came that the law excludes."""
+    return 0.0 if deviation["excluded"] else float(chi2.sf(deviation["chi_square"], deviation["degrees_of_freedom"]))
+
+
+@pytest.mark.parametrize(("arm", "rule"), RUNS)
+@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
+def test_the_served_law_is_the_targets(reports, arm, rule, transformation):
+    run = reports[arm][rule]
+    assert run["counters"]["accepted_tokens"] > 500
+    assert run["laws"][transformation]["degrees_of_freedom"] > 10
+    assert p_value(run["laws"][transformation]) > LEVEL
+
+
+def test_a_mistake_planted_in_the_engine_is_caught(reports):
+    """Each row of q is that of another position: it shows under the plainest sampling, and under most others."""
+    caught = [name for name, deviation in reports["bigram"]["planted"]["laws"].items() if p_value(deviation) < LEVEL]
+    assert "temperature 1" in caught
+    assert len(caught) > 5
+
+
+def test_a_true_q_is_kept_as_often_as_it_overlaps_the_target(reports):
+    first = reports["bigram"]["with q"]["first_drafts"]
+    assert first["drafts"] > 10_000
+    z = (first["kept"] - first["overlap"]) / sqrt(first["variance"])
+    assert 2 * norm.sf(abs(z)) > LEVEL
+
+
+def test_a_true_q_is_kept_more_often_than_the_same_drafts_as_point_masses(reports):
+    with_q, without = (reports["bigram"][run]["first_drafts"] for run in ("with q", "as point masses"))
+    assert with_q["kept"] / with_q["drafts"] > 2 * without["kept"] / without["drafts"]
+    assert reports["bigram"]["with q"]["counters"]["rows_with_draft_probs"] > 10_000
+    assert reports["bigram"]["as point masses"]["counters"]["rows_with_draft_probs"] == 0
+
+
+def test_seeded_requests_of_all_point_mass_drafters_are_answered_alike(reports):
+    """Their keys are the same, so their texts are: even the statistic is the same number."""
+    runs = (("suffix", "token"), ("suffix", "block"), ("vllm's n-gram", "token"), ("vllm's n-gram", "gumbel"))
+    assert len({reports[arm][rule]["laws"]["seeded"]["chi_square"] for arm, rule in runs}) == 1
