@@ -2,8 +2,8 @@
 
 python -m tests.engine.pathwise MODEL_DIR '{"speculative_config": …, "additional_config": …}'
 
-A target-only engine reports them once, and in small batches; a speculative one for drafters that draft nothing, the same
-token again, and random tokens in random numbers; each time among other unseeded requests, which come in another order.
+A target-only engine reports them once; a speculative one for drafters that draft nothing, the same token again, and
+random tokens in random numbers; each time among unseeded requests, in another order.
 """
 
 import json
@@ -57,9 +57,11 @@ def prompt(i: int) -> list[int]:
 
 def texts(llm, order: random.Random) -> list[list[int]]:
     """The seeded requests' tokens, whatever is served beside them."""
-    asked = [(i, SamplingParams(max_tokens=24, seed=1000 + i, detokenize=False, **SEEDED[i % len(SEEDED)])) for i in range(REQUESTS)]  # fmt: skip
-    others = [(None, SamplingParams(max_tokens=9, temperature=1.0, detokenize=False)) for _ in range(15)]
-    batch = [*asked, *others]
+    batch: list[tuple[int | None, SamplingParams]] = [
+        (i, SamplingParams(max_tokens=24, seed=1000 + i, detokenize=False, **SEEDED[i % len(SEEDED)]))
+        for i in range(REQUESTS)
+    ]
+    batch += [(None, SamplingParams(max_tokens=9, temperature=1.0, detokenize=False)) for _ in range(15)]
     order.shuffle(batch)
     inputs = [{"prompt_token_ids": prompt(7 if i is None else i)} for i, _ in batch]
     outputs = llm.generate(inputs, [params for _, params in batch], use_tqdm=False)

@@ -1,4 +1,4 @@
-"""A seeded request gets the same text whatever is drafted, in whatever batch, and the same as from a target-only server."""
+"""A seeded request gets the text of a target-only server, whatever is drafted and in whatever batch."""
 
 import pytest
 
