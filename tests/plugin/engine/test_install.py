@@ -5,16 +5,19 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from tests.plugin.engine.processors import no_processors
 from verispec.engine import install, runtime, seams
 from verispec.engine.seams import Seam, SeamError
+from verispec.settings import Settings
 
 OURS = "verispec.engine.Proposer"
 
 
-def config(model=OURS, additional=None, speculative=True):
+def config(model=OURS, additional=None, speculative=True, v2=False):
     return SimpleNamespace(
-        speculative_config=SimpleNamespace(model=model) if speculative else None,
+        speculative_config=SimpleNamespace(model=model, method="custom_class") if speculative else None,
         additional_config=additional if additional is not None else {},
+        use_v2_model_runner=v2,
     )
 
 
@@ -31,7 +34,7 @@ def vllm_as_it_was(monkeypatch):
 
 def test_installing_puts_every_adapter_in_place():
     install.install(config())
-    assert {seam.name for seam in seams.SEAMS if seam.active} == {s.name for s in seams.SEAMS} - {"model-runner"}
+    assert [seam for seam in seams.SEAMS if seam.active] == list(seams.SPECULATIVE_SEAMS)
     assert runtime.current().settings.rule == "token"
 
 
@@ -43,7 +46,7 @@ def test_unusable_settings_are_refused_before_anything_is_replaced():
 
 def test_a_changed_signature_is_refused_before_anything_is_replaced(monkeypatch):
     changed = Seam("draft-room", seams.FITS.module, seams.FITS.attribute, ("self", "renamed"), why="", removed_when="")
-    monkeypatch.setattr(seams, "SEAMS", (seams.RULE, changed))
+    monkeypatch.setattr(seams, "SPECULATIVE_SEAMS", (seams.RULE, changed))
     with pytest.raises(SeamError, match=r"seam 'draft-room': .*_input_fits_in_drafter takes"):
         install.install(config())
     assert not seams.RULE.active
@@ -82,6 +85,33 @@ def test_a_runner_without_speculation_leaves_vllm_untouched(monkeypatch):
     assert runtime.status() is None
 
 
+def test_a_runner_without_speculation_that_names_verispec_draws_seeded_requests_by_their_keys(monkeypatch):
+    built(V1, monkeypatch, config(speculative=False, additional={"verispec": {}}), install.watch_model_runner)
+    assert [seam for seam in seams.SEAMS[2:] if seam.active] == list(seams.KEYED_SEAMS)
+
+
+def refuses_min_p(monkeypatch, vllm_config) -> bool:
+    """Whether an input processor still knows that the server speculates: it refuses min_p and logit_bias then."""
+    from vllm.v1.engine.input_processor import InputProcessor
+
+    def __init__(self, vllm_config):
+        self.speculative_config = vllm_config.speculative_config
+
+    monkeypatch.setattr(InputProcessor, "__init__", __init__)
+    install.watch_input_processor()
+    return InputProcessor(vllm_config).speculative_config is not None
+
+
+@pytest.mark.parametrize("vllm_config", [config(), config("ngram", {"verispec": {}})])
+def test_min_p_and_logit_bias_are_let_through_where_verispec_serves_them(monkeypatch, vllm_config):
+    assert not refuses_min_p(monkeypatch, vllm_config)
+
+
+@pytest.mark.parametrize("vllm_config", [config("ngram"), config(v2=True)])
+def test_min_p_and_logit_bias_are_refused_where_verispec_was_not_asked_for_or_cannot_serve(monkeypatch, vllm_config):
+    assert refuses_min_p(monkeypatch, vllm_config)
+
+
 def test_a_speculative_runner_installs_the_seams(monkeypatch):
     assert built(V1, monkeypatch, config("ngram"), install.watch_model_runner)
     assert seams.RULE.active
@@ -118,9 +148,11 @@ def test_drafts_of_vllms_drafters_are_point_masses_under_a_grammar():
     assert install._rows_under_grammar(runner, metadata).tolist() == [False, True, True]
 
 
-@pytest.mark.parametrize(("max_spec_len", "kept"), [(0, False), (3, True)])
-def test_a_step_without_drafts_is_sampled_as_an_ordinary_one(max_spec_len, kept):
-    sample = install._sample_ordinarily(lambda self, logits, spec_decode_metadata: spec_decode_metadata)
-    metadata = SimpleNamespace(max_spec_len=max_spec_len)
-    assert (sample(None, None, metadata) is metadata) is kept
-    assert sample(None, None, None) is None
+@pytest.mark.parametrize(("num_drafts", "kept"), [([0, 0], False), ([3, 1], True)])
+def test_a_step_without_drafts_is_sampled_as_an_ordinary_one(num_drafts, kept):
+    runtime.start(Settings())
+    sample = install._sample_step(lambda self, logits, spec_decode_metadata: spec_decode_metadata)
+    batch = SimpleNamespace(generators={}, num_reqs=2, logitsprocs=no_processors())
+    metadata = SimpleNamespace(max_spec_len=max(num_drafts), num_draft_tokens=num_drafts)
+    assert (sample(SimpleNamespace(input_batch=batch), None, metadata) is metadata) is kept
+    assert sample(SimpleNamespace(input_batch=batch), None, None) is None

@@ -8,13 +8,12 @@ from verispec.engine.counters import Counters
 from verispec.engine.verifier import Verifier
 
 
-def metadata(temperatures, generators=None):
+def metadata(temperatures):
     greedy = [t == 0 for t in temperatures]
     return SimpleNamespace(
         all_greedy=all(greedy),
         all_random=not any(greedy),
         temperature=None if all(greedy) else torch.tensor(temperatures),
-        generators=generators or {},
     )
 
 
@@ -29,7 +28,7 @@ def call(verifier, drafts, logits, temperatures, draft_probs=None, bonus=None, o
         draft_probs,
         torch.tensor(logits, dtype=torch.float32).view(sum(counts), -1),
         torch.tensor(bonus or [[0]] * len(drafts)),
-        metadata(temperatures, generators=further.pop("generators", None)),
+        metadata(temperatures),
         **further,
     )
 
@@ -66,7 +65,7 @@ def test_point_mass_rows_of_a_round_are_passed_to_the_rule_once():
     def accepted(point_mass):
         kept = 0
         for _ in range(400):
-            verifier.expect_round(point_mass)
+            verifier.expect_round(point_mass, None)
             kept += call(verifier, [[0]], [[0.0, 0.0]], [1.0], q)[0, 0].item() == 0
         return kept
 
@@ -80,7 +79,7 @@ def test_only_rounds_of_real_requests_are_counted():
     verifier = Verifier("token", counters)
     call(verifier, [[1]], [[0.0, 1.0]], [0])  # the engine's warm-up
     assert counters.rounds == 0
-    verifier.expect_round(None)
+    verifier.expect_round(None, None)
     call(verifier, [[1], [0, 1]], [[0.0, 1.0]] * 3, [0, 0])
     assert (counters.rounds, counters.drafted_tokens, counters.accepted_tokens) == (1, 3, 1)
 
