@@ -24,17 +24,7 @@ def decide(round_: Round, draws: Draws) -> Verdict:
     """Keep the longest prefix whose uniform allows it; the uniform of draft i judges the prefix that ends with it."""
     law = probabilities_of_drafts(round_)
     weights = _prefix_weights(round_, law)
-    weight_before, weight_after = weights[:, :-1], weights[:, 1:]
-
-    # A prefix is judged by what is missing at the position after it, the whole block by its weight.
-    missing = _missing_mass(round_, law, weight_before)
-    following = torch.nn.functional.pad(missing[:, 1:], (0, 1))
-    gap = following + 1 - weight_after
-    length = round_.places + 1
-    is_whole = length == round_.num_drafts.unsqueeze(1)
-    keep = torch.where(is_whole, weight_after, torch.where(gap > NOTHING, following / gap.clamp_min(NOTHING), 1.0))
-    kept = (draws.accept[round_.grid] < keep) & round_.is_draft
-    num_accepted = (kept * length).amax(dim=1) if round_.width else torch.zeros_like(round_.num_drafts)
+    num_accepted = _longest_kept(round_, law, weights[:, 1:], draws.accept[round_.grid])
 
     def repair(requests: Tensor, rows: Tensor) -> Tensor:
         weight = weights[requests, num_accepted[requests]].unsqueeze(1).to(round_.target_probs.dtype)
@@ -59,21 +49,38 @@ def _prefix_weights(round_: Round, law: DraftProbabilities) -> Tensor:
     return torch.stack(weights, dim=1)
 
 
-def _missing_mass(round_: Round, law: DraftProbabilities, weight: Tensor) -> Tensor:
-    """A = Σ_x (weight · P(x) − Q(x))₊ at each place, float64 [batch, width].
+def _longest_kept(round_: Round, law: DraftProbabilities, weights: Tensor, uniforms: Tensor) -> Tensor:
+    """Length of the longest prefix of each request that is kept, int64 [batch].
 
-    Point masses need no row of the vocabulary; first drafts and places that are no drafts are not read.
+    As A_i ≤ p_i, h_i ≤ p_i, and h_i = 1 where p_i = 1: A_i, a sum over the vocabulary, is needed only where that leaves
+    a doubt, and only beyond a prefix that is kept for sure.
+
+    Args:
+        round_, law: the drafts.
+        weights, uniforms: float64 [batch, width], p_i and the uniform of the prefix that ends at each place.
+
     """
-    target, drawable = law.target.double()[round_.grid], law.drawable[round_.grid]
-    missing = torch.where(drawable, weight * (1 - target), weight)
+    if not round_.width:
+        return torch.zeros_like(round_.num_drafts)
+    length = round_.places + 1
+    possible = (uniforms < weights) & round_.is_draft
+    kept = possible & ((weights >= 1) | (length == round_.num_drafts.unsqueeze(1)))
+    doubtful = possible & ~kept & (length > (kept * length).amax(dim=1, keepdim=True))
+    if doubtful.any():
+        weight = weights[doubtful]
+        missing = _missing_mass(round_, law, round_.grid[doubtful] + 1, weight)
+        gap = missing + 1 - weight
+        kept[doubtful] = uniforms[doubtful] < torch.where(gap > NOTHING, missing / gap.clamp_min(NOTHING), 1.0)
+    return (kept * length).amax(dim=1)
+
+
+def _missing_mass(round_: Round, law: DraftProbabilities, rows: Tensor, weight: Tensor) -> Tensor:
+    """A = Σ_x (weight · P(x) − Q(x))₊ at the given rows, float64 [rows]; point masses need no row of the vocabulary."""
+    drawable = law.drawable[rows]
+    missing = torch.where(drawable, weight * (1 - law.target[rows].double()), weight)
     if round_.draft_probs is not None:
-        stochastic = drawable & round_.is_draft
-        if round_.point_mass is not None:
-            stochastic &= ~round_.point_mass[round_.grid]
-        stochastic[:, :1] = False
-        rows = round_.grid[stochastic]
-        if len(rows):
-            excess = round_.target_probs[rows] * weight[stochastic].unsqueeze(1).to(round_.target_probs.dtype)
-            excess -= round_.draft_probs[rows]
-            missing[stochastic] = excess.clamp_min_(0).sum(dim=-1, dtype=torch.float64)
+        stochastic = drawable if round_.point_mass is None else drawable & ~round_.point_mass[rows]
+        rows, weight = rows[stochastic], weight[stochastic].unsqueeze(1)
+        excess = round_.target_probs[rows] * weight.to(round_.target_probs.dtype) - round_.draft_probs[rows]
+        missing[stochastic] = excess.clamp_min_(0).sum(dim=-1, dtype=torch.float64)
     return missing

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -110,7 +111,7 @@ def install(vllm_config: Any) -> None:
         seams.FITS: _trim_per_request,
         seams.LOGITS_PROCESSORS: logits_processors.load_all,
         seams.PROCESSORS_AT_DRAFTS: logits_processors.apply_at_drafts,
-        seams.DRAFTS: logits_processors.withdraw_drafts,
+        seams.DRAFTS: _propose,
         seams.SAMPLING_STEP: _sample_step,
         seams.OWN_DRAWS: draw_by_key,
         seams.GENERATORS: leave_generators_alone,
@@ -151,6 +152,17 @@ def _trim_per_request(original: Callable[..., bool]) -> Callable[..., bool]:
         return original(self, common_attn_metadata)
 
     return _input_fits_in_drafter
+
+
+def _propose(original: Callable[..., Any]) -> Callable[..., Any]:
+    def propose_draft_token_ids(self: Any, *args: Any, **kwargs: Any) -> Any:
+        started = perf_counter()
+        drafts = original(self, *args, **kwargs)
+        logits_processors.withdraw_drafts(drafts, self.input_batch.logitsprocs)
+        runtime.current().counters.draft_seconds += perf_counter() - started
+        return drafts
+
+    return propose_draft_token_ids
 
 
 def _sample_step(original: Callable[..., Any]) -> Callable[..., Any]:

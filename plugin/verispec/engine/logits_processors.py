@@ -31,17 +31,11 @@ def load_all(original: Callable[..., Any]) -> Callable[..., Any]:
     return build_logitsprocs
 
 
-def withdraw_drafts(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Adapt the proposing of drafts: none for requests whose custom processors could not follow them."""
-
-    def propose_draft_token_ids(self: Any, *args: Any, **kwargs: Any) -> Any:
-        drafts = original(self, *args, **kwargs)
-        if isinstance(drafts, list):
-            for row in _rows_with_custom_processors(self.input_batch, len(drafts)):
-                drafts[row] = []
-        return drafts
-
-    return propose_draft_token_ids
+def withdraw_drafts(drafts: list[list[int]] | Tensor, logitsprocs: Any) -> None:
+    """Leave requests without drafts whose custom processors could not follow them; drafts are given by batch row."""
+    if isinstance(drafts, list):
+        for row in _rows_with_custom_processors(logitsprocs, len(drafts)):
+            drafts[row] = []
 
 
 def apply_at_drafts(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -107,11 +101,11 @@ def min_tokens_after_drafts(logitsprocs: Any, num_drafts: Sequence[int]) -> Iter
         processor.logits_slice, processor.restore_logits_slice = saved
 
 
-def _rows_with_custom_processors(input_batch: Any, count: int) -> set[int]:
+def _rows_with_custom_processors(logitsprocs: Any, count: int) -> set[int]:
     from vllm.v1.sample.logits_processor import BUILTIN_LOGITS_PROCESSORS, AdapterLogitsProcessor
 
     rows: set[int] = set()
-    for processor in input_batch.logitsprocs.all:
+    for processor in logitsprocs.all:
         if isinstance(processor, AdapterLogitsProcessor):
             rows |= processor.req_info.keys()
         elif not isinstance(processor, tuple(BUILTIN_LOGITS_PROCESSORS)):

@@ -191,8 +191,9 @@ DRAFTS = Seam(
     _RUNNER,
     "GPUModelRunner.propose_draft_token_ids",
     ("self", "scheduler_output", "sampled_token_ids"),
-    why="a custom logits processor knows committed tokens only: its request is served without drafts",
-    removed_when="logits processors can be applied at drafted positions",
+    why="a custom logits processor knows committed tokens only: its request is served without drafts; and proposing is "
+    "timed here, whoever drafts",
+    removed_when="logits processors can be applied at drafted positions, and vLLM reports the time of drafting",
 )
 INPUT_PROCESSOR = Seam(
     "input-processor",

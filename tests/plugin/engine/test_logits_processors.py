@@ -77,9 +77,9 @@ def test_min_tokens_is_restored_after_a_fault():
 
 
 def drafts_left(requests, *custom):
-    processors = processors_of([(params, []) for params in requests], *custom)
-    propose = withdraw_drafts(lambda self: [[1, 2] for _ in requests])
-    return [bool(row) for row in propose(SimpleNamespace(input_batch=SimpleNamespace(logitsprocs=processors)))]
+    drafts = [[1, 2] for _ in requests]
+    withdraw_drafts(drafts, processors_of([(params, []) for params in requests], *custom))
+    return [bool(row) for row in drafts]
 
 
 def test_drafts_are_withdrawn_from_requests_with_a_custom_processor_alone():

@@ -3,9 +3,17 @@
 from types import SimpleNamespace
 
 import torch
+from vllm.platforms import current_platform
 
+from verispec.coupling import verify
 from verispec.engine.counters import Counters
 from verispec.engine.verifier import Verifier
+
+if current_platform.is_cpu():  # what a CPU worker does when it starts
+    current_platform.import_kernels()
+    current_platform.register_triton_kernel_overrides()
+
+from vllm.v1.sample.rejection_sampler import rejection_sample
 
 
 def metadata(temperatures):
@@ -17,7 +25,7 @@ def metadata(temperatures):
     )
 
 
-def call(verifier, drafts, logits, temperatures, draft_probs=None, bonus=None, original=None, **further):
+def call(verifier, drafts, logits, temperatures, draft_probs=None, bonus=None, original=rejection_sample, **further):
     """drafts: a list of tokens for each request."""
     counts = [len(d) for d in drafts]
     return verifier.adapt(original)(
@@ -71,7 +79,7 @@ def test_point_mass_rows_of_a_round_are_passed_to_the_rule_once():
 
     assert accepted(None) == 400
     assert 100 < accepted(torch.tensor([True])) < 300
-    assert verifier._point_mass is None
+    assert verifier._expected is None
 
 
 def test_only_rounds_of_real_requests_are_counted():
@@ -97,6 +105,23 @@ def test_a_row_of_nan_hurts_no_other_request():
         result = call(Verifier("token", Counters()), [[1], [1]], logits, temperatures)
         assert result[1].tolist() == [1, 0]
         assert result[0, 0].item() in (0, 1)
+
+
+def test_a_batch_of_greedy_requests_is_decided_as_by_the_greedy_rule():
+    generator = torch.Generator().manual_seed(2)
+    drafts = [torch.randint(0, 3, (n,), generator=generator).tolist() for n in (3, 0, 1, 4, 2)]
+    for _ in range(20):
+        logits = torch.randn(10, 3, generator=generator)
+        verdict = verify(
+            "greedy",
+            draft_token_ids=torch.tensor([t for d in drafts for t in d]),
+            cu_num_draft_tokens=torch.tensor([3, 3, 4, 8, 10]),
+            target_probs=logits,
+            draft_probs=None,
+            bonus_token_ids=torch.zeros(5, dtype=torch.int64),
+        )
+        served = call(Verifier("token", Counters()), drafts, logits.tolist(), [0] * 5)
+        assert torch.equal(served, verdict.token_ids.int())
 
 
 def test_synthetic_acceptance_stays_vllms():
