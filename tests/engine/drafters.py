@@ -2,6 +2,8 @@
 
 import torch
 
+from verispec.coupling.keyed import Stream, keys, uniform
+from verispec.coupling.sampling import draw
 from verispec.drafting import Proposal
 
 SENT: dict[str, list[tuple[list[int], torch.Tensor]]] = {}
@@ -51,8 +53,13 @@ class Bigram:
         counts = torch.full((self._vocab_size, self._vocab_size), 0.2)
         counts.index_put_((history[:-1], history[1:]), torch.tensor(1.0), accumulate=True)
         laws, token = counts / counts.sum(-1, keepdim=True), int(history[-1])
-        for _ in range(request.max_tokens):
+        if request.seed is None:
+            uniforms = torch.rand(request.max_tokens, dtype=torch.float64, generator=self._generator)
+        else:
+            positions = len(history) + torch.arange(request.max_tokens)
+            uniforms = uniform(keys(torch.tensor(request.seed), positions, Stream.DRAFT))
+        for number in uniforms:
             rows.append(laws[token])
-            token = int(torch.multinomial(rows[-1], 1, generator=self._generator))
+            token = int(draw(rows[-1].unsqueeze(0), number.unsqueeze(0)))
             tokens.append(token)
         return Proposal(tokens, torch.stack(rows) if self.send_law else None)

@@ -18,6 +18,8 @@ class DraftRequest:
         token_ids: int32 [length], prompt and committed output; a view that is valid during the call only.
         max_tokens: how many drafts may be proposed at most, at least 1.
         temperature: 0 for greedy requests.
+        seed: of a seeded request; a drafter that draws should then draw by verispec.coupling.keyed, with Stream.DRAFT
+            and the position len(token_ids) of its first draft, so that the same drafts come again.
 
     """
 
@@ -25,6 +27,7 @@ class DraftRequest:
     token_ids: NDArray[np.int32]
     max_tokens: int
     temperature: float = 0.0
+    seed: int | None = None
 
 
 @dataclass(frozen=True)

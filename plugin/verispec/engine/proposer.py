@@ -84,12 +84,14 @@ class Proposer:
 
     def _request(self, row: int, length: int, token_ids_cpu: NDArray[np.int32]) -> DraftRequest:
         request_id = self._runner.input_batch.req_ids[row]
+        sampling_params = self._runner.requests[request_id].sampling_params
         self._known.add(request_id)
         return DraftRequest(
             request_id=request_id,
             token_ids=token_ids_cpu[row, :length],
             max_tokens=min(self._max_tokens, self._max_model_len - length - 1),
-            temperature=self._runner.requests[request_id].sampling_params.temperature,
+            temperature=sampling_params.temperature,
+            seed=sampling_params.seed,
         )
 
     def _ask(self, requests: list[DraftRequest]) -> Sequence[Proposal]:

@@ -30,7 +30,9 @@ class Scripted:
 
 
 def request(grammar=None, temperature=0.0):
-    return SimpleNamespace(sampling_params=SimpleNamespace(structured_outputs=grammar, temperature=temperature))
+    return SimpleNamespace(
+        sampling_params=SimpleNamespace(structured_outputs=grammar, temperature=temperature, seed=None)
+    )
 
 
 @pytest.fixture
