@@ -59,8 +59,10 @@ lint: setup ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: setup ## time the verification rules against vLLM's own rejection sampler (quiet the machine first)
+bench: setup ## time the rules against vLLM's own rejection sampler, and their share of a served step (quiet the machine first)
+	@$(BIN)/verispec fetch-model > /dev/null
 	@$(BIN)/python benchmarks/rules.py $(if $(OUT),--json > $(OUT))
+	@$(BIN)/python benchmarks/served.py $(if $(OUT),--json >> $(OUT))
 
 doctor: setup ## what is installed, which seams fit, which model is there
 	@$(BIN)/verispec doctor
