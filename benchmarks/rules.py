@@ -87,10 +87,10 @@ def main() -> None:
     """Print a line for each case and rule, then the totals; --json prints one object."""
     as_json = "--json" in sys.argv
     rows = []
-    for rule in ("token", "block"):
+    for rule in ("token", "block", "gumbel"):
         ours = Verifier(rule, Counters()).adapt(rejection_sample)
         for case in cases():
-            if rule == "block" and case.kind == "greedy":
+            if rule != "token" and case.kind == "greedy":
                 continue
             own, vllm = time_pair(ours, rejection_sample, case.arguments())
             rows.append({"rule": rule, **vars(case), "ms": 1000 * own, "vllm_ms": 1000 * vllm, "ratio": vllm / own})
@@ -102,7 +102,7 @@ def main() -> None:
                 )
     totals = {
         rule: sum(r["vllm_ms"] for r in rows if r["rule"] == rule) / sum(r["ms"] for r in rows if r["rule"] == rule)
-        for rule in ("token", "block")
+        for rule in ("token", "block", "gumbel")
     }
     if as_json:
         print(json.dumps({"cases": rows, "total_ratio": totals}))
