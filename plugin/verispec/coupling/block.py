@@ -14,8 +14,7 @@ keeps exactly as many as the token rule.
 import torch
 from torch import Tensor
 
-from verispec.coupling.distance import residual
-from verispec.coupling.draft_law import DraftProbabilities, probabilities_of_drafts, proposal_rows
+from verispec.coupling.draft_law import DraftProbabilities, probabilities_of_drafts, repair_weights
 from verispec.coupling.round import Draws, Round, Verdict
 from verispec.coupling.sampling import draw
 
@@ -27,11 +26,8 @@ def decide(round_: Round, draws: Draws) -> Verdict:
     num_accepted = _longest_kept(round_, law, weights[:, 1:], draws.accept[round_.grid])
 
     def repair(requests: Tensor, rows: Tensor) -> Tensor:
-        weight = weights[requests, num_accepted[requests]].unsqueeze(1).to(round_.target_probs.dtype)
-        return draw(
-            residual(weight * round_.target_probs[rows], proposal_rows(round_, rows, law.drawable)),
-            draws.repair[rows],
-        )
+        weight = weights[requests, num_accepted[requests]]
+        return draw(repair_weights(round_, rows, law.drawable, weight), draws.repair[rows])
 
     return round_.repair_and_commit(num_accepted, repair)
 

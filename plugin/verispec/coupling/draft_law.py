@@ -38,21 +38,26 @@ def probabilities_of_drafts(round_: Round) -> DraftProbabilities:
     return DraftProbabilities(target, proposal, drawable)
 
 
-def proposal_rows(round_: Round, rows: Tensor, drawable: Tensor) -> Tensor:
-    """q at the given rows only, float [rows, vocab]: one-hot for point masses, 0 where the draft is no draw from q.
+def repair_weights(round_: Round, rows: Tensor, drawable: Tensor, weight: Tensor | None = None) -> Tensor:
+    """(weight · p − q)₊ at the given rows, not normalised, float [rows, vocab]; p itself where nothing is left of it.
 
     Args:
         rows: int64 [rows].
-        drawable: bool [num_tokens], as probabilities_of_drafts gives it.
+        drawable: bool [num_tokens], as probabilities_of_drafts gives it; what is no draw from q takes nothing from p.
+        weight: float [rows]; 1 if None.
 
     """
-    draft = round_.draft_token_ids[rows].clamp_min(0).unsqueeze(-1)
-    if round_.draft_probs is None:
-        q = torch.zeros_like(round_.target_probs[rows]).scatter_(-1, draft, 1)
-    else:
-        q = round_.draft_probs[rows].to(round_.target_probs.dtype)
-        if round_.point_mass is not None:
-            point_mass = round_.point_mass[rows]
-            q[point_mass] = torch.zeros_like(q[point_mass]).scatter_(-1, draft[point_mass], 1)
-    q[~drawable[rows]] = 0
-    return q
+    missing = round_.target_probs[rows]
+    if weight is not None:
+        missing *= weight.unsqueeze(1).to(missing.dtype)
+    point_mass = drawable[rows]
+    if round_.draft_probs is not None:
+        stochastic = point_mass if round_.point_mass is None else point_mass & ~round_.point_mass[rows]
+        missing[stochastic] -= round_.draft_probs[rows[stochastic]]
+        missing.clamp_min_(0)
+        point_mass = point_mass & ~stochastic
+    draft = round_.draft_token_ids[rows].clamp_min(0).unsqueeze(1)
+    missing.scatter_(1, draft, torch.where(point_mass.unsqueeze(1), 0, missing.gather(1, draft)))
+    nothing = missing.sum(dim=-1) <= 0
+    missing[nothing] = round_.target_probs[rows[nothing]]
+    return missing

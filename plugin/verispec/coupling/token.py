@@ -5,10 +5,7 @@ repaired from (p − q)₊. Kept mass min(p, q) and repaired mass (p − q)₊ a
 of the committed tokens is the target's, whatever q is.
 """
 
-from torch import Tensor
-
-from verispec.coupling.distance import residual
-from verispec.coupling.draft_law import probabilities_of_drafts, proposal_rows
+from verispec.coupling.draft_law import probabilities_of_drafts, repair_weights
 from verispec.coupling.round import Draws, Round, Verdict
 from verispec.coupling.sampling import draw
 
@@ -18,8 +15,6 @@ def decide(round_: Round, draws: Draws) -> Verdict:
     target, proposal, drawable = probabilities_of_drafts(round_)
     num_accepted = round_.length_of_accepted_prefix(drawable & (draws.accept * proposal < target))
 
-    def repair(requests: Tensor, rows: Tensor) -> Tensor:
-        law = residual(round_.target_probs[rows], proposal_rows(round_, rows, drawable))
-        return draw(law, draws.repair[rows])
-
-    return round_.repair_and_commit(num_accepted, repair)
+    return round_.repair_and_commit(
+        num_accepted, lambda requests, rows: draw(repair_weights(round_, rows, drawable), draws.repair[rows])
+    )

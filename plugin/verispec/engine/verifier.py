@@ -116,6 +116,7 @@ def _probabilities(logits: Tensor, cu_num_draft_tokens: Tensor, sampling_metadat
         is_greedy = sampling_metadata.temperature == GREEDY_TEMPERATURE
         num_drafts = torch.diff(cu_num_draft_tokens, prepend=cu_num_draft_tokens.new_zeros(1))
         one_hot |= torch.repeat_interleave(is_greedy, num_drafts, output_size=len(one_hot))
-    best = logits[one_hot].argmax(dim=-1, keepdim=True)
-    probs[one_hot] = torch.zeros_like(probs[one_hot]).scatter_(-1, best, 1)
+    rows = one_hot.nonzero().squeeze(1)
+    probs[rows] = 0
+    probs[rows, logits[rows].argmax(dim=-1)] = 1
     return probs
