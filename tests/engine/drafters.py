@@ -56,8 +56,8 @@ class Bigram:
         if request.seed is None:
             uniforms = torch.rand(request.max_tokens, dtype=torch.float64, generator=self._generator)
         else:
-            positions = len(history) + torch.arange(request.max_tokens)
-            uniforms = uniform(keys(torch.tensor(request.seed), positions, Stream.DRAFT))
+            key = keys(torch.tensor(request.seed), torch.tensor(len(history)), Stream.DRAFT)
+            uniforms = uniform(keys(key, torch.arange(request.max_tokens), Stream.DRAFT))
         for number in uniforms:
             rows.append(laws[token])
             token = int(draw(rows[-1].unsqueeze(0), number.unsqueeze(0)))

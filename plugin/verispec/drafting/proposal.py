@@ -18,8 +18,8 @@ class DraftRequest:
         token_ids: int32 [length], prompt and committed output; a view that is valid during the call only.
         max_tokens: how many drafts may be proposed at most, at least 1.
         temperature: 0 for greedy requests.
-        seed: of a seeded request; a drafter that draws should then draw by verispec.coupling.keyed, with Stream.DRAFT
-            and the position len(token_ids) of its first draft, so that the same drafts come again.
+        seed: of a seeded request; a drafter that draws should then draw from keys(seed, len(token_ids), Stream.DRAFT)
+            of verispec.coupling.keyed, so that the same drafts come again, and none of them in a later round.
 
     """
 
