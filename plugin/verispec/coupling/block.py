@@ -29,7 +29,7 @@ def decide(round_: Round, draws: Draws) -> Verdict:
     # A prefix is judged by what is missing at the position after it, the whole block by its weight.
     missing = _missing_mass(round_, law, weight_before)
     following = torch.nn.functional.pad(missing[:, 1:], (0, 1))
-    gap = following + 1 - weight_after
+    gap = following + (1 - weight_after)  # so: exactly `following` where the weight is 1
     length = round_.places + 1
     is_whole = length == round_.num_drafts.unsqueeze(1)
     keep = torch.where(is_whole, weight_after, torch.where(gap > NOTHING, following / gap.clamp_min(NOTHING), 1.0))
