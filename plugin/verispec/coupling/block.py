@@ -65,7 +65,7 @@ def _longest_kept(round_: Round, law: DraftProbabilities, weights: Tensor, unifo
     if doubtful.any():
         weight = weights[doubtful]
         missing = _missing_mass(round_, law, round_.grid[doubtful] + 1, weight)
-        gap = missing + 1 - weight
+        gap = missing + (1 - weight)  # so: exactly `missing` where the weight is 1
         kept[doubtful] = uniforms[doubtful] < torch.where(gap > NOTHING, missing / gap.clamp_min(NOTHING), 1.0)
     return (kept * length).amax(dim=1)
 

@@ -136,7 +136,10 @@ class Draws:
 
     @classmethod
     def keyed(cls, round_: Round, seeds: Tensor, positions: Tensor) -> "Draws":
-        """Draw for a round by (seed, position, stream) alone: see verispec.coupling.keyed.
+        """Draw for a round by (seed, position, stream): see verispec.coupling.keyed.
+
+        What accepts is keyed by the round's first position too. Block lets the uniforms of drafts beyond the cut decide
+        where the cut is; the next round, which drafts at their positions, needs others.
 
         Args:
             round_: the drafts.
@@ -149,7 +152,8 @@ class Draws:
         place = torch.arange(count, device=request.device) - round_.first_row[request]
         seed, position = seeds[request], positions[request] + place
         own = keys(seed, position, Stream.OWN)
-        return cls(accept=uniform(keys(seed, position, Stream.ACCEPT)), repair=uniform(own), own=own)
+        of_round = keys(seed, positions[request], Stream.ACCEPT)
+        return cls(accept=uniform(keys(of_round, position, Stream.ACCEPT)), repair=uniform(own), own=own)
 
     @classmethod
     def from_generator(

@@ -25,8 +25,11 @@ def batch(counts, vocab=5, seed=0, point_mass=False, greedy=False, repeated=Fals
 
 
 def mean_kept(rule, arguments, trials=2000):
-    torch.manual_seed(1)
-    return sum(verify(rule, **arguments).num_accepted.double() for _ in range(trials)) / trials
+    total = len(arguments["draft_token_ids"])
+    many = {name: t if t is None else t.repeat(trials, *[1] * (t.ndim - 1)) for name, t in arguments.items()}
+    many["cu_num_draft_tokens"] += total * torch.arange(trials).repeat_interleave(len(arguments["bonus_token_ids"]))
+    verdict = verify(rule, **many, generator=torch.Generator().manual_seed(1))
+    return verdict.num_accepted.reshape(trials, -1).double().mean(0)
 
 
 def test_equal_laws_keep_everything():

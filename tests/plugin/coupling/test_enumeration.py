@@ -113,14 +113,14 @@ def wrong_repair_reference(world, draft):
 REFERENCES = {"token": token_reference, "block": block_reference}
 
 
-def drafts_of(world):
-    """(draft, its probability under q)."""
-    for draft in product(range(world.vocab), repeat=world.gamma):
-        chance = F(1)
-        for i, x in enumerate(draft):
-            chance *= world.q[draft[:i]][x]
-        if chance:
-            yield draft, chance
+def drafts_of(world, stops=frozenset(), draft=(), chance=1):
+    """(draft, its probability under q); the drafter stops where it has drafted γ tokens or one of `stops`."""
+    if len(draft) == world.gamma or draft in stops:
+        yield draft, chance
+        return
+    for token, q in enumerate(world.q[draft]):
+        if q:
+            yield from drafts_of(world, stops, (*draft, token), chance * q)
 
 
 def continued(world, prefix, length):
@@ -131,16 +131,16 @@ def continued(world, prefix, length):
     return laws
 
 
-def committed_law(world, reference):
+def committed_law(world, reference, stops=frozenset()):
     """Law of the first γ + 1 tokens when one round is completed by the target, and the mean of kept drafts."""
     law, mean = {}, F(0)
     length = world.gamma + 1
-    for draft, chance in drafts_of(world):
+    for draft, chance in drafts_of(world, stops):
         keep, repairs = reference(world, draft)
         assert sum(keep) == 1
         for i, kept in enumerate(keep):
             mean += chance * kept * i
-            last = repairs[i] if i < world.gamma else world.p[draft]
+            last = repairs[i] if i < len(draft) else world.p[draft]
             for token in range(world.vocab):
                 weight = chance * kept * last[token]
                 if weight:
@@ -179,11 +179,11 @@ def test_block_never_keeps_fewer_and_gains_nothing_where_theory_says_so(seed):
 
 def decide(rule, world, draft, accept, repair):
     """The shipped rule on one draft with given uniforms: (kept, last token)."""
-    rows = [[float(x) for x in world.p[draft[:i]]] for i in range(world.gamma)]
-    q_rows = [[float(x) for x in world.q[draft[:i]]] for i in range(world.gamma)]
+    rows = [[float(x) for x in world.p[draft[:i]]] for i in range(len(draft))]
+    q_rows = [[float(x) for x in world.q[draft[:i]]] for i in range(len(draft))]
     round_ = Round(
         draft_token_ids=torch.tensor(draft),
-        cu_num_draft_tokens=torch.tensor([world.gamma]),
+        cu_num_draft_tokens=torch.tensor([len(draft)]),
         target_probs=torch.tensor(rows, dtype=torch.float64),
         draft_probs=torch.tensor(q_rows, dtype=torch.float64),
         point_mass=None,
@@ -193,8 +193,8 @@ def decide(rule, world, draft, accept, repair):
         round_,
         Draws(
             accept=torch.tensor(accept, dtype=torch.float64),
-            repair=torch.full((world.gamma,), repair, dtype=torch.float64),
-            own=torch.zeros(world.gamma, dtype=torch.int64),
+            repair=torch.full((len(draft),), repair, dtype=torch.float64),
+            own=torch.zeros(len(draft), dtype=torch.int64),
         ),
     )
     kept = verdict.num_accepted.item()
@@ -211,11 +211,11 @@ def thresholds(rule, world, draft):
     weights, may = [F(1)], []
     for i, x in enumerate(draft):
         weights.append(min(F(1), weights[-1] * world.p[draft[:i]][x] / world.q[draft[:i]][x]))
-    for i in range(1, world.gamma):
+    for i in range(1, len(draft)):
         missing = sum(positive_part([weights[i] * a for a in world.p[draft[:i]]], world.q[draft[:i]]))
         gap = missing + 1 - weights[i]
         may.append(missing / gap if gap else F(1))
-    return [*may, weights[world.gamma]]
+    return [*may, weights[-1]][: len(draft)]
 
 
 def expected_kept(rule, passes):
@@ -225,27 +225,31 @@ def expected_kept(rule, passes):
     return max((i + 1 for i, passed in enumerate(passes) if passed), default=0)
 
 
+def check_shipped_code(rule, world, draft):
+    edges = [float(edge) for edge in thresholds(rule, world, draft)]
+    sides = [[s for s in (edge - EDGE, edge + EDGE) if 0 <= s < 1] for edge in edges]
+    _, repairs = REFERENCES[rule](world, draft)
+    for accept in product(*sides):
+        passes = [u < edge for u, edge in zip(accept, edges, strict=True)]
+        kept = expected_kept(rule, passes)
+        if kept == len(draft):
+            assert decide(rule, world, draft, accept, 0.5)[0] == kept
+            continue
+        start = 0.0
+        for token, mass in enumerate(repairs[kept]):
+            if mass:
+                middle = start + float(mass) / 2
+                assert decide(rule, world, draft, accept, middle) == (kept, token)
+            start += float(mass)
+
+
 @pytest.mark.parametrize("rule", REFERENCES)
 @pytest.mark.parametrize("seed", range(0, 42, 2))
 def test_the_shipped_code_decides_as_the_enumeration_says(rule, seed):
     """For every draft of the world, uniforms just below and just above each threshold; then the repair's law."""
     world = random_world(seed)
     for draft, _ in drafts_of(world):
-        edges = [float(edge) for edge in thresholds(rule, world, draft)]
-        sides = [[s for s in (edge - EDGE, edge + EDGE) if 0 <= s < 1] for edge in edges]
-        _, repairs = REFERENCES[rule](world, draft)
-        for accept in product(*sides):
-            passes = [u < edge for u, edge in zip(accept, edges, strict=True)]
-            kept = expected_kept(rule, passes)
-            if kept == world.gamma:
-                assert decide(rule, world, draft, accept, 0.5)[0] == kept
-                continue
-            start = 0.0
-            for token, mass in enumerate(repairs[kept]):
-                if mass:
-                    middle = start + float(mass) / 2
-                    assert decide(rule, world, draft, accept, middle) == (kept, token)
-                start += float(mass)
+        check_shipped_code(rule, world, draft)
 
 
 def constant_world(p, q, gamma) -> World:

@@ -366,7 +366,7 @@ def test_one_path_is_decided_as_by_the_token_rule(uniform):
             point_mass=None,
             bonus_token_ids=draw(target[:, GAMMA], last[:batch]),
         ),
-        Draws(draws.accept.reshape(-1), last),
+        Draws(draws.accept.reshape(-1), last, torch.zeros(batch * GAMMA, dtype=torch.int64)),
     )
     verdict = decide(arguments, PathDraws(draws.accept, last[:batch]))
     assert torch.equal(verdict.token_ids, token.token_ids)
