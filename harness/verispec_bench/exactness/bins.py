@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-RANKS = 4
+RANKS = 3
 """Bins with a pair of their own; more would cost completions: the noise of a TV grows with the number of bins."""
 Pair = tuple[int, int]
 TokenIds = Sequence[Sequence[int]]

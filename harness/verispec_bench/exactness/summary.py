@@ -83,6 +83,7 @@ def _law_columns(law: LawTest) -> dict[str, float]:
         "tv": law.tv,
         "tv_floor": law.tv_floor,
         "tv_upper_95": law.tv_upper,
+        "tv_upper_95_if_exact": law.tv_upper_if_exact(),
         "statistic": law.statistic,
         "degrees_of_freedom": law.degrees_of_freedom,
         "p_value": law.p_value,

@@ -14,7 +14,7 @@ def verification_table(summary: dict[str, Any]) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("arm", "sampling"):
         table.add_column(column)
-    for column in ("completions", "drafted", "accepted", "TV [floor]", "upper 95%", "p (Holm)", "verdict"):
+    for column in ("completions", "drafted", "accepted", "TV \\[floor]", "upper 95%", "p (Holm)", "verdict"):
         table.add_column(column, justify="right")
     for test in summary["tests"]:
         accepted = test["acceptance_rate"]

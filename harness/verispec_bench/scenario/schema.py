@@ -166,7 +166,7 @@ class Exactness(Strict):
     prompts: Annotated[list[Annotated[str, Field(min_length=1)]], Distinct] = Field(min_length=1)
     sampling: Annotated[list[SamplingParameters], Distinct] = Field(default=[SamplingParameters()], min_length=1)
     completions: int = Field(ge=100)
-    tokens: int = Field(default=9, ge=2)
+    tokens: int = Field(default=4, ge=2)
     max_tv: float = Field(default=0.02, gt=0, le=1)
     min_drafted: float = Field(default=0.5, gt=0, le=1)
     concurrency: int = Field(default=64, ge=1)

@@ -37,7 +37,6 @@ def test_the_statistic_by_hand():
     found = compare_laws([np.array([hit, hit, miss, miss])], [np.array([hit, hit, hit, miss])])
     error = np.sqrt(1 / 12 + 1 / 16)
     assert found.tv == pytest.approx(0.25)
-    assert found.tv_error == pytest.approx(error)
     assert found.tv_upper == pytest.approx(0.25 + 1.6449 * error)
     assert found.tv_floor == pytest.approx(2 * error / np.sqrt(2 * np.pi))
     assert (found.statistic, found.degrees_of_freedom) == (pytest.approx(0.25**2 / error**2), 1)
@@ -62,35 +61,35 @@ def test_laws_without_any_spread_are_told_apart_or_not():
 @pytest.mark.parametrize("tv", [0.0, 0.01, ANCHOR_TV])
 def test_the_bound_covers_the_true_distance_at_least_95_times_in_100(tv, dependence):
     rng = np.random.default_rng(1)
-    covered = np.mean([compared(rng, 600, tv, dependence).tv_upper >= tv for _ in range(1000)])
+    covered = np.mean([compared(rng, 300, tv, dependence).tv_upper >= tv for _ in range(1000)])
     assert covered >= 0.95
 
 
 @pytest.mark.parametrize("dependence", [0.0, 0.2])
 def test_p_values_of_exact_arms_are_uniform_where_it_matters(dependence):
     rng = np.random.default_rng(2)
-    p_values = np.array([compared(rng, 1000, dependence=dependence).p_value for _ in range(2000)])
+    p_values = np.array([compared(rng, 400, dependence=dependence).p_value for _ in range(1500)])
     assert 0.035 < np.mean(p_values < 0.05) < 0.065
     assert np.mean(p_values < 0.001) < 0.004
 
 
 def test_the_floor_is_the_mean_distance_of_two_samples_of_the_same_law():
     rng = np.random.default_rng(3)
-    found = [compared(rng, 1000) for _ in range(500)]
+    found = [compared(rng, 400) for _ in range(500)]
     assert np.mean([test.tv for test in found]) == pytest.approx(found[0].tv_floor, rel=0.05)
 
 
 def test_the_distance_of_a_bug_that_shipped_is_found():
     """2,000 completions, the strictest of six tests under Holm at .001."""
     rng = np.random.default_rng(4)
-    assert max(compared(rng, 2000, ANCHOR_TV).p_value for _ in range(200)) < 0.001 / 6
+    assert max(compared(rng, 2000, ANCHOR_TV).p_value for _ in range(100)) < 0.001 / 6
 
 
-def test_an_exact_arm_of_the_stated_size_passes_at_least_95_times_in_100():
+def test_an_exact_arm_of_the_stated_size_passes_95_times_in_100():
     rng = np.random.default_rng(5)
-    completions = round(1000 * compared(rng, 1000).size_factor(0.02))
-    assert 1500 < completions < 3500
-    assert np.mean([compared(rng, completions).tv_upper <= 0.02 for _ in range(500)]) >= 0.95
+    completions = round(400 * compared(rng, 400).size_factor(0.04))
+    passed = np.mean([compared(rng, completions).tv_upper <= 0.04 for _ in range(2000)])
+    assert passed == pytest.approx(0.95, abs=0.015)
 
 
 def test_holm_by_hand():

@@ -1,40 +1,51 @@
 """`verispec verify` over fake servers whose laws are known: verdicts, exit codes, resume."""
 
 import json
+import re
 import signal
 import subprocess
 
 import pytest
 
+from tests.harness.conftest import write_scenario
 from tests.harness.sweep.test_sweep import VERISPEC, strict_json, verispec, wait_for
 
 SETTINGS = {"prompts": ["a", "b"], "completions": 600, "tokens": 5, "max_tv": 0.06, "concurrency": 50}
 FAST = {"chunk_s": 0}
 
 
+def law_sections(arms=("ours",), **changes):
+    """The sections of a pure exactness scenario; further arguments change `exactness`."""
+    ours = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 2}
+    arms = {arm: {"speculative": ours} for arm in arms}
+    return {"arms": arms, "workloads": None, "load": None, "exactness": SETTINGS | changes}
+
+
 @pytest.fixture
 def law_scenario(fake_scenario):
-    """Writes a pure exactness scenario; `fake` is VERISPEC_FAKE, further arguments change the section."""
+    """Writes a scenario; `fake` is VERISPEC_FAKE."""
 
-    def write(fake=None, arms=("ours",), **changes):
-        ours = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 2}
-        return fake_scenario(
-            {"server": FAST} | (fake or {}),
-            arms={arm: {"speculative": ours} for arm in arms},
-            workloads=None,
-            load=None,
-            exactness=SETTINGS | changes,
-        )
+    def write(fake=None, **changes):
+        return fake_scenario({"server": FAST} | (fake or {}), **law_sections(**changes))
 
     return write
 
 
-def test_exact_arms_are_closed_and_every_figure_is_kept(law_scenario, tmp_path):
-    out = tmp_path / "out"
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """(scenario, result directory, what was printed) of a run of two arms under two samplings that is only read."""
     samplings = [{"temperature": 1.0}, {"temperature": 0.8, "top_k": 40, "top_p": 0.9}]
-    result = verispec("verify", law_scenario(arms=("ours", "theirs"), sampling=samplings), "--out", out)
+    sections = law_sections(("ours", "theirs"), sampling=samplings)
+    scenario = write_scenario(tmp_path_factory.mktemp("finished"), **sections)
+    out = scenario.parent / "out"
+    result = verispec("verify", scenario, "--out", out, VERISPEC_FAKE=json.dumps({"server": FAST}))
+    return scenario, out, result
+
+
+def test_exact_arms_are_closed_and_every_figure_is_kept(finished):
+    _, out, result = finished
     assert result.returncode == 0, result.stdout + result.stderr
-    assert result.stdout.count("closed\n") == 4
+    assert len(re.findall(r"TV \[floor\]|closed *\n", result.stdout)) == 1 + 4
     assert "0.0485" in result.stdout
     summary = strict_json(out / "verify.json")
     assert summary["closed"] is True
@@ -55,6 +66,31 @@ def test_exact_arms_are_closed_and_every_figure_is_kept(law_scenario, tmp_path):
     assert prompt["baseline"][0] == pytest.approx(0.36, abs=0.05)
     lines = [json.loads(line) for line in (out / "completions.jsonl").read_text().splitlines()]
     assert sum(len(line["completions"]) for line in lines) == 2 * (256 + 2 * 600 + 2 * 600)
+
+
+def test_every_server_has_its_own_random_numbers(finished):
+    """Else two servers could draw the same tokens, and they would not be two samples."""
+    assert len(server_seeds(finished[1])) == 3
+
+
+def server_seeds(out):
+    servers = strict_json(out / "manifest.json")["servers"].values()
+    return {server["argv"][server["argv"].index("--seed") + 1] for server in servers}
+
+
+def test_a_changed_scenario_is_not_mixed_into_old_results(finished, tmp_path):
+    scenario, out, _ = finished
+    assert "add --resume" in verispec("verify", scenario, "--out", out).stderr
+    changed = write_scenario(tmp_path, **law_sections(tokens=6))
+    result = verispec("verify", changed, "--out", out, "--resume")
+    assert result.returncode == 2
+    assert "belongs to another run" in result.stderr
+
+
+def test_report_says_that_a_verification_is_no_sweep(finished):
+    result = verispec("report", finished[1])
+    assert result.returncode == 2
+    assert "is no sweep; what `verispec verify` found is in" in result.stderr
 
 
 def test_a_biased_arm_is_found_and_the_answer_is_no(law_scenario, tmp_path):
@@ -84,16 +120,6 @@ def test_too_few_completions_for_the_bound_are_no_pass_and_enough_are_named(law_
     assert "completions an exact arm passes 95 times in 100" in result.stdout
 
 
-def test_every_start_of_every_server_has_its_own_seed(law_scenario, tmp_path):
-    """Else two servers could draw the same tokens, and a resumed run those that it already has."""
-    seeds = []
-    for out in ("a", "b"):
-        assert verispec("verify", law_scenario(), "--out", tmp_path / out).returncode == 0
-        for server in strict_json(tmp_path / out / "manifest.json")["servers"].values():
-            seeds.append(server["argv"][server["argv"].index("--seed") + 1])
-    assert len(set(seeds)) == 4
-
-
 def test_dry_run_shows_the_plan_and_starts_nothing(law_scenario, tmp_path):
     result = verispec("verify", law_scenario(), "--dry-run", "--out", tmp_path / "out")
     assert result.returncode == 0
@@ -111,6 +137,7 @@ def test_a_killed_run_goes_on_and_keeps_what_was_made(law_scenario, tmp_path, nu
     wait_for(lambda: chunks.is_file() and chunks.read_text().count("\n") >= 3)
     run.send_signal(number)
     _, said = run.communicate(timeout=60)
+    seeds = server_seeds(out)
     kept = chunks.read_text()
     kept = kept[: kept.rindex("\n") + 1]
     if number == signal.SIGTERM:
@@ -119,6 +146,7 @@ def test_a_killed_run_goes_on_and_keeps_what_was_made(law_scenario, tmp_path, nu
     assert not (out / "verify.json").exists()
     result = verispec("verify", scenario, "--out", out, "--resume")
     assert result.returncode == 0, result.stderr
+    assert not seeds & server_seeds(out)  # else it would draw once more what it already has
     whole = chunks.read_text()
     assert whole.startswith(kept)
     names = [json.loads(line)["chunk"] for line in whole.splitlines()]
@@ -126,23 +154,6 @@ def test_a_killed_run_goes_on_and_keeps_what_was_made(law_scenario, tmp_path, nu
     assert strict_json(out / "verify.json")["tests"][0]["completions"] == 600
     again = verispec("verify", scenario, "--out", out, "--resume", VERISPEC_FAKE=json.dumps({"die": "not started"}))
     assert again.returncode == 0, again.stderr
-
-
-def test_a_changed_scenario_is_not_mixed_into_old_results(law_scenario, tmp_path):
-    out = tmp_path / "out"
-    assert verispec("verify", law_scenario(), "--out", out).returncode == 0
-    assert "add --resume" in verispec("verify", law_scenario(), "--out", out).stderr
-    result = verispec("verify", law_scenario(tokens=6), "--out", out, "--resume")
-    assert result.returncode == 2
-    assert "scenario.exactness.tokens differs" in result.stderr
-
-
-def test_report_says_that_a_verification_is_no_sweep(law_scenario, tmp_path):
-    out = tmp_path / "out"
-    assert verispec("verify", law_scenario(), "--out", out).returncode == 0
-    result = verispec("report", out)
-    assert result.returncode == 2
-    assert "is no sweep; what `verispec verify` found is in" in result.stderr
 
 
 def test_a_server_that_dies_ends_the_run_and_keeps_what_was_whole(law_scenario, tmp_path):
