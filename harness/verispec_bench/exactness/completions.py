@@ -18,7 +18,8 @@ class Completion:
     Attributes:
         prompt: index of its prompt.
         token_ids: its tokens.
-        rounds: steps that verified a draft; 0 on a server that does not speculate.
+        rounds: steps that verified a draft, as vLLM counts them (a prompt whose last token alone is outside the prefix
+            cache is padded with drafts of -1, and counts as a round); 0 on a server that does not speculate.
         draft_tokens, accepted_tokens: in these rounds, some past the completion's end.
 
     """
