@@ -7,7 +7,7 @@ TORCH_INDEX ?=
 VENV ?= .venv
 # What .venv was made for; cpu before there is one.
 DEVICE ?= $(or $(patsubst $(VENV)/.ready-%,%,$(firstword $(wildcard $(VENV)/.ready-*))),cpu)
-SCENARIO ?= demo
+SCENARIO ?= $(if $(filter verify,$(MAKECMDGOALS)),exactness,demo)
 ARM ?=
 DIR ?=
 PORT ?=
@@ -18,7 +18,7 @@ READY := $(VENV)/.ready-$(DEVICE)
 # A name (demo) or a path (my/own.yaml).
 SCENARIO_FILE = $(if $(wildcard $(SCENARIO)),$(SCENARIO),scenarios/$(SCENARIO).yaml)
 
-.PHONY: help setup demo test test-fast lint bench serve serve-baseline sweep report doctor clean
+.PHONY: help setup demo test test-fast lint bench serve serve-baseline sweep verify report doctor clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -37,6 +37,10 @@ demo: setup ## the whole job: fetch the model, sweep scenarios/demo.yaml, print 
 
 sweep: setup ## run (or resume) any scenario: make sweep SCENARIO=batch-sweep [OUT=DIR]
 	@$(BIN)/verispec sweep $(SCENARIO_FILE) --resume $(if $(OUT),--out $(OUT))
+
+verify: setup ## test that sampled tokens follow the target's law (or go on): make verify [SCENARIO=exactness] [OUT=DIR]
+	@$(BIN)/verispec fetch-model
+	@$(BIN)/verispec verify $(SCENARIO_FILE) --resume $(if $(OUT),--out $(OUT))
 
 report: setup ## redraw the figures and report.html of a result directory: make report DIR=results/…
 	@$(if $(DIR),,echo 'which result directory? make report DIR=results/…' >&2; exit 2;) $(BIN)/verispec report $(DIR)

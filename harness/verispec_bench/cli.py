@@ -95,10 +95,10 @@ def serve(
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Default: a free one.")] = None,
 ) -> None:
     """Start one server of a scenario and keep it until Ctrl-C; prints its URL and a curl line."""
-    from verispec_bench.scenario import BASELINE, load_scenario
+    from verispec_bench.scenario import BASELINE, load_setup
     from verispec_bench.server import ServerProcess, free_port, probe_interpreter, server_command, wait_until_ready
 
-    loaded = load_scenario(scenario)
+    loaded = load_setup(scenario)
     name = BASELINE if baseline else arm or next(iter(loaded.arms))
     listen = free_port(port)
     command = server_command(loaded, name, probe_interpreter(loaded.server.python), listen)
@@ -131,9 +131,10 @@ def sweep(
     from verispec_bench.scenario import load_scenario
 
     loaded = load_scenario(scenario)
+    from verispec_bench.record import ResultDirectory
     from verispec_bench.report import render
     from verispec_bench.sweep.describe import describe_plan
-    from verispec_bench.sweep.sweep import open_results, prepare, run_sweep
+    from verispec_bench.sweep.sweep import prepare, run_sweep
 
     prepared = prepare(loaded, scenario.parent)
     if dry_run:
@@ -141,7 +142,7 @@ def sweep(
         out.print_json(data=plan) if as_json else _print(plan["text"], out)
         return
     path = out_dir or _result_path(prepared.scenario.name, prepared.manifest["identity_sha256"], resume)
-    results = open_results(prepared, path, resume)
+    results = ResultDirectory.create_or_resume(path, prepared.manifest, resume)
     _print(f"results go to {path}", err)
     try:
         summary = _run(run_sweep(prepared, results, err))
@@ -172,6 +173,57 @@ def _show(summary: dict[str, Any]) -> None:
 
 
 @app.command()
+def verify(
+    scenario: ScenarioFile,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run if there is one.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and the commands; start nothing.")] = False,
+    out_dir: Annotated[Path | None, typer.Option("--out", help="Result directory.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Test that sampled tokens follow the target's law: each speculative server against the target-only server."""
+    from verispec_bench.scenario import load_verification
+
+    loaded = load_verification(scenario)
+    from verispec_bench.exactness.describe import describe_verification
+    from verispec_bench.exactness.verify import SUMMARY, prepare_verification, run_verification
+    from verispec_bench.record import ResultDirectory
+
+    prepared = prepare_verification(loaded)
+    if dry_run:
+        plan = describe_verification(prepared)
+        out.print_json(data=plan) if as_json else _print(plan["text"], out)
+        return
+    path = out_dir or _result_path(loaded.name, prepared.manifest["identity_sha256"], resume)
+    results = ResultDirectory.create_or_resume(path, prepared.manifest, resume)
+    _print(f"results go to {path}", err)
+    try:
+        summary = _run(run_verification(prepared, results, err))
+    except KeyboardInterrupt:
+        kept = "interrupted: finished chunks are kept"
+        _print(f"{kept}; go on with: verispec verify {scenario} --resume --out {path}", err)
+        raise
+    if as_json:
+        out.print_json(data=summary)
+    else:
+        _show_verification(summary)
+        _print(f"figures: {path / SUMMARY}", out)
+    if not summary["closed"]:
+        raise typer.Exit(1)
+
+
+def _show_verification(summary: dict[str, Any]) -> None:
+    """The table, why tests are not closed, and what the figures mean."""
+    from verispec_bench.exactness.table import anchor_line, sampling_text, verification_table
+
+    out.print(verification_table(summary))
+    for test in summary["tests"]:
+        for reason in test["reasons"]:
+            where = f"{test['arm']}, {sampling_text(test['sampling'])}"
+            out.print(Text.assemble((test["verdict"], "yellow"), f" {where}: {reason}"), soft_wrap=True)
+    _print(anchor_line(summary), out)
+
+
+@app.command()
 def report(
     directory: Annotated[Path, typer.Argument(help="A result directory; it may be unfinished.")],
     as_json: Json = False,
@@ -182,6 +234,8 @@ def report(
     from verispec_bench.sweep import summarise
 
     results = ResultDirectory.open(directory)
+    if results.manifest()["identity"].get("verb") == "verify":
+        raise UnusableInput(f"{directory}: is no sweep; what `verispec verify` found is in {directory / 'verify.json'}")
     summary = summarise(results)
     results.write_summary(summary)
     page = render(results, summary)

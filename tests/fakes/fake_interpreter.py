@@ -53,4 +53,6 @@ if server.speculative:
     server.offset = FAKE.get("offset", 0)
     server.settings |= FAKE.get("arm_settings", {})
     server.dies_after = FAKE.get("arm_dies_after")
+    server.law = FAKE.get("arm_law", server.law)
+    server.random.seed(1)
 web.run_app(server.app(), host="127.0.0.1", port=arguments.port, print=None)

@@ -10,6 +10,7 @@ import os
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from aiohttp import web
@@ -25,6 +26,8 @@ class FakeServer:
         answer_tokens: length of an answer (max_tokens cuts it).
         speculative: report per-request speculation metrics, as a speculative vLLM does.
         drafted: whether anything was ever drafted.
+        rounds: most rounds with a draft that an answer reports.
+        law: of each token of a /v1/completions answer, over the ids 0, 1, ….
         settings: what /server_info reports.
         offset: added to every token id, to make two fakes disagree.
         dies_after: the process ends when it is asked for one more answer than this.
@@ -37,6 +40,8 @@ class FakeServer:
     answer_tokens: int = 12
     speculative: bool = False
     drafted: bool = True
+    rounds: int = 1000
+    law: list[float] = field(default_factory=lambda: [0.6, 0.3, 0.1])
     settings: dict[str, Any] = field(default_factory=dict)
     offset: int = 0
     dies_after: int | None = None
@@ -44,6 +49,7 @@ class FakeServer:
     most_running: int = 0
     bodies: list[dict[str, Any]] = field(default_factory=list)
     sent_at: list[float] = field(default_factory=list)
+    random: Random = field(default_factory=lambda: Random(0))
 
     def app(self) -> web.Application:
         app = web.Application()
@@ -54,6 +60,7 @@ class FakeServer:
         app.router.add_get("/verispec/status", self._status)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_post("/v1/completions", self._sample)
         return app
 
     @staticmethod
@@ -71,14 +78,30 @@ class FakeServer:
     async def _metrics(self, request: web.Request) -> web.Response:
         return web.Response(text=f'vllm:num_requests_running{{engine="0"}} {self.running}\n')
 
+    async def _sample(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.bodies.append(body)
+        self._die_if_asked_to()
+        if "!503" in body["prompt"]:
+            return web.Response(status=503, text="overloaded")
+        await asyncio.sleep(self.chunk_s)
+        drawn = self.random.choices(range(len(self.law)), self.law, k=body["max_tokens"])
+        answer: dict[str, Any] = {"choices": [{"index": 0, "token_ids": drawn}]}
+        if self.speculative:
+            answer["metrics"] = self._speculation(body["max_tokens"])
+        return web.json_response(answer)
+
+    def _die_if_asked_to(self) -> None:
+        if self.dies_after is not None and len(self.bodies) > self.dies_after:
+            print("RuntimeError: [core.py:1036] the engine is [/gone]", flush=True)
+            os._exit(1)
+
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.bodies.append(body)
         self.sent_at.append(time.perf_counter())
         prompt = body["messages"][0]["content"]
-        if self.dies_after is not None and len(self.bodies) > self.dies_after:
-            print("RuntimeError: [core.py:1036] the engine is [/gone]", flush=True)
-            os._exit(1)
+        self._die_if_asked_to()
         if "!503" in prompt:
             return web.Response(status=503, text="overloaded")
         self.running += 1
@@ -131,17 +154,20 @@ class FakeServer:
     async def _last(self, response: web.StreamResponse, total: int) -> None:
         event: dict[str, Any] = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": total}}
         if self.speculative:
-            rounds = total // 2 if self.drafted else 0
-            event["metrics"] = {
-                "speculative_decoding": {
-                    "num_spec_steps": rounds,
-                    "num_draft_tokens": 2 * rounds,
-                    "num_accepted_draft_tokens": rounds,
-                    "per_step_accepted": [1] * rounds,
-                    "per_step_drafted": [2] * rounds,
-                }
-            }
+            event["metrics"] = self._speculation(total)
         await response.write(f"data: {json.dumps(event)}\n\n".encode())
+
+    def _speculation(self, total: int) -> dict[str, Any]:
+        rounds = min(self.rounds, total // 2) if self.drafted else 0
+        return {
+            "speculative_decoding": {
+                "num_spec_steps": rounds,
+                "num_draft_tokens": 2 * rounds,
+                "num_accepted_draft_tokens": rounds,
+                "per_step_accepted": [1] * rounds,
+                "per_step_drafted": [2] * rounds,
+            }
+        }
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from verispec_bench.errors import InfrastructureFailed, UnusableInput
 FAKE_PYTHON = str(Path(__file__).parents[1] / "fakes" / "python")
 
 
-@pytest.mark.parametrize("verb", ["doctor", "fetch-model", "serve", "sweep", "report", "bench"])
+@pytest.mark.parametrize("verb", ["doctor", "fetch-model", "serve", "sweep", "verify", "report", "bench"])
 def test_every_verb_has_help(verb):
     result = verispec(verb, "--help")
     assert result.returncode == 0
@@ -33,6 +33,9 @@ def test_every_verb_has_help(verb):
         (["bench", "--base-url", "http://127.0.0.1:9"], 3, "no OpenAI-compatible server answers there"),
         (["doctor", "--python", "/no/python"], 1, ""),
         (["sweep"], 2, "Missing argument"),
+        (["verify", "no/such.yaml"], 2, "no/such.yaml: no such scenario file"),
+        (["verify", "scenarios/demo.yaml"], 2, "scenarios/demo.yaml: scenario: has no section exactness"),
+        (["sweep", "scenarios/exactness.yaml"], 2, "it is for: verispec verify"),
         (["serve", "--port", "99999"], 2, "--port"),
         (["sweep", "scenarios/demo.yaml", "--out", "/proc/nowhere"], 3, "/proc/nowhere"),
     ],
@@ -48,6 +51,7 @@ def test_the_harness_imports_neither_torch_nor_vllm():
     """`bench` and `report` work where only the harness is installed."""
     script = (
         "import sys, verispec_bench.cli, verispec_bench.bench, verispec_bench.report, verispec_bench.sweep.sweep\n"
+        "import verispec_bench.exactness.verify\n"
         "print([m for m in ('torch', 'vllm', 'transformers') if m in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The manifest: everything that identifies a sweep. Its identity is hashed; a resumed sweep must have the same."""
+"""The manifest: everything that identifies a run. Its identity is hashed; a resumed run must have the same."""
 
 import hashlib
 import json
@@ -14,14 +14,23 @@ from typing import Any
 import psutil
 
 from verispec_bench.model import resolve_model
-from verispec_bench.scenario import Scenario
+from verispec_bench.scenario import Setup
 from verispec_bench.server.interpreter import Interpreter
 from verispec_bench.workload import Prompt, prompts_digest
 
 
-def build_manifest(scenario: Scenario, interpreter: Interpreter, prompts: dict[str, list[Prompt]]) -> dict[str, Any]:
-    """The manifest before any server was started; `servers` and `complete` are filled in by the sweep."""
+def build_manifest(
+    verb: str, scenario: Setup, interpreter: Interpreter, prompts: dict[str, list[Prompt]]
+) -> dict[str, Any]:
+    """The manifest before any server was started; `servers` and `complete` are filled in by the run.
+
+    Args:
+        verb: what the scenario is used for: one file may serve several.
+        prompts: of each workload.
+
+    """
     identity = {
+        "verb": verb,
         "scenario": scenario.model_dump(mode="json"),
         "model": _model_identity(resolve_model(scenario.model)),
         "workloads": {

@@ -12,6 +12,7 @@ import pandas as pd
 from verispec_bench.client.record import RequestRecord
 from verispec_bench.errors import UnusableInput
 from verispec_bench.record.atomic import finite, write_json, write_text
+from verispec_bench.record.manifest import identity_differences
 
 _LISTS = ("spec_decode_per_position_acceptance_rates", "running_samples")
 
@@ -66,6 +67,26 @@ class ResultDirectory:
         return results
 
     @classmethod
+    def create_or_resume(cls, path: Path, manifest: dict[str, Any], resume: bool) -> "ResultDirectory":
+        """A new directory, or with `resume` an unfinished one of the same identity; half-written runs are dropped.
+
+        Raises:
+            UnusableInput: it belongs to another verb, scenario, model, version or machine.
+
+        """
+        if not (resume and path.is_dir() and any(path.iterdir())):
+            return cls.create(path, manifest)
+        results = cls.open(path)
+        changed = identity_differences(results.manifest()["identity"], manifest["identity"])
+        if changed:
+            raise UnusableInput(
+                f"{path}: belongs to another run, which would be mixed with this one: {', '.join(changed[:5])} "
+                f"{'differ' if len(changed) > 1 else 'differs'}; choose another --out"
+            )
+        results.drop_unfinished()
+        return results
+
+    @classmethod
     def open(cls, path: Path) -> "ResultDirectory":
         """Open an existing directory; nothing in it is changed.
 
@@ -104,7 +125,7 @@ class ResultDirectory:
         except (OSError, ValueError) as error:
             raise UnusableInput(f"{path}: damaged: {error}") from error
         if not isinstance(manifest, dict) or not {"identity", "identity_sha256", "complete"} <= manifest.keys():
-            raise UnusableInput(f"{path}: is no manifest of a sweep")
+            raise UnusableInput(f"{path}: is no manifest")
         return manifest
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:

@@ -1,7 +1,30 @@
 """Scenario files: YAML → validated scenario → cells."""
 
 from verispec_bench.scenario.cells import Cell, cells_of
-from verispec_bench.scenario.loader import load_scenario
-from verispec_bench.scenario.schema import BASELINE, Arm, Scenario, WorkloadFile
+from verispec_bench.scenario.loader import load_scenario, load_setup, load_verification
+from verispec_bench.scenario.schema import (
+    BASELINE,
+    Arm,
+    Exactness,
+    SamplingParameters,
+    Scenario,
+    Setup,
+    Verification,
+    WorkloadFile,
+)
 
-__all__ = ["BASELINE", "Arm", "Cell", "Scenario", "WorkloadFile", "cells_of", "load_scenario"]
+__all__ = [
+    "BASELINE",
+    "Arm",
+    "Cell",
+    "Exactness",
+    "SamplingParameters",
+    "Scenario",
+    "Setup",
+    "Verification",
+    "WorkloadFile",
+    "cells_of",
+    "load_scenario",
+    "load_setup",
+    "load_verification",
+]

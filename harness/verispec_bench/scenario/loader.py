@@ -2,24 +2,49 @@
 
 import difflib
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from verispec_bench.errors import UnusableInput
-from verispec_bench.scenario.schema import Scenario
+from verispec_bench.scenario.schema import Scenario, Setup, Verification
 
 Path_ = tuple[str | int, ...]
+Kind = TypeVar("Kind", bound=Setup)
 
 
 def load_scenario(path: Path) -> Scenario:
-    """Read and check a scenario.
+    """Read and check a scenario that is to be swept.
 
     Raises:
         UnusableInput: no such file, no YAML, or no valid scenario; one line for each mistake.
 
     """
+    return _load(path, Scenario)
+
+
+def load_verification(path: Path) -> Verification:
+    """Read and check a scenario whose arms' exactness is to be tested.
+
+    Raises:
+        UnusableInput: as load_scenario.
+
+    """
+    return _load(path, Verification)
+
+
+def load_setup(path: Path) -> Setup:
+    """Read and check a scenario of either kind, for its servers.
+
+    Raises:
+        UnusableInput: as load_scenario.
+
+    """
+    return _load(path, Setup)
+
+
+def _load(path: Path, kind: type[Kind]) -> Kind:
     try:
         text = path.read_text(encoding="utf-8")
         root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -42,7 +67,7 @@ def load_scenario(path: Path) -> Scenario:
     if repeated:
         raise UnusableInput(f"{path}:{repeated[1]}: key {repeated[0]!r} is given twice")
     try:
-        return Scenario.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as error:
         mistakes = {_describe(path, lines, problem): None for problem in error.errors()}
         raise UnusableInput("\n".join(mistakes)) from error

@@ -108,6 +108,9 @@ class WorkloadFile(Strict):
     file: str
 
 
+Workload = Literal["code-edit", "chat"] | WorkloadFile
+
+
 class Load(Strict):
     """How much is asked of the servers, at once and in all.
 
@@ -136,8 +139,42 @@ class Load(Strict):
     timeout_s: float = Field(default=600, gt=0)
 
 
-class Scenario(Strict):
-    """A sweep: speculative arms against the target-only baseline, over workloads and loads.
+class SamplingParameters(Strict):
+    """A sampling transformation, relative to which the arms must be exact; greedy decoding has no law to test."""
+
+    temperature: float = Field(default=1.0, gt=0)
+    top_k: int = Field(default=-1, ge=-1)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+
+
+class Exactness(Strict):
+    """The sampled test of the law: many short completions of few prompts (verispec_bench.exactness.law).
+
+    Attributes:
+        prompts: texts that are continued as they are. The target should be uncertain how they go on, and the drafter
+            should find something to draft.
+        sampling: sampling transformations; each is tested on its own.
+        completions: of each arm under each sampling; the baseline, which serves all arms, makes twice as many.
+        tokens: tokens of a completion. The first comes from the prompt's own pass and is never drafted.
+        max_tv: a test is closed if the upper 95% bound of the total variation distance is no larger.
+        min_drafted: share of the tested tokens that must have come from steps that verified a draft.
+        concurrency: completions in flight.
+        timeout_s: a completion that takes longer has failed.
+
+    """
+
+    prompts: Annotated[list[Annotated[str, Field(min_length=1)]], Distinct] = Field(min_length=1)
+    sampling: Annotated[list[SamplingParameters], Distinct] = Field(default=[SamplingParameters()], min_length=1)
+    completions: int = Field(ge=100)
+    tokens: int = Field(default=4, ge=2)
+    max_tv: float = Field(default=0.02, gt=0, le=1)
+    min_drafted: float = Field(default=0.5, gt=0, le=1)
+    concurrency: int = Field(default=64, ge=1)
+    timeout_s: float = Field(default=600, gt=0)
+
+
+class Setup(Strict):
+    """What a scenario file may hold; what each verb needs of it is said by the classes below.
 
     Attributes:
         name: short name, used for the result directory.
@@ -145,12 +182,9 @@ class Scenario(Strict):
         model: a local directory, a hub id, or a name that `verispec fetch-model` knows.
         server: what all arms share.
         arms: the speculative servers by name; the baseline is added.
-        workloads: "code-edit", "chat", or a file.
-        load: the load of each cell.
         seed: orders the prompts.
-        warmup_requests: sent to each server before anything is measured.
-        max_foreign_cpu: share of the machine that other processes may use during a run before it is measured again.
-        retries: how often a contaminated block is measured again, with other prompts.
+        workloads, load, warmup_requests, max_foreign_cpu, retries: see Scenario.
+        exactness: see Verification.
 
     """
 
@@ -159,16 +193,58 @@ class Scenario(Strict):
     model: str
     server: Server = Field(default_factory=Server)
     arms: dict[Name, Arm] = Field(min_length=1)
-    workloads: list[Literal["code-edit", "chat"] | WorkloadFile] = Field(min_length=1)
-    load: Load
+    workloads: list[Workload] = Field(default=[])
+    load: Load | None = None
+    exactness: Exactness | None = None
     seed: int = 0
     warmup_requests: int = Field(default=4, ge=0)
     max_foreign_cpu: float = Field(default=0.05, gt=0, le=1)
     retries: int = Field(default=1, ge=0)
 
     @model_validator(mode="after")
-    def _consistent(self) -> "Scenario":
+    def _consistent(self) -> "Setup":
         if BASELINE in self.arms:
             raise ValueError(f"the arm {BASELINE!r} is made by the harness: give only speculative arms")
         _distinct([workload if isinstance(workload, str) else workload.name for workload in self.workloads])
         return self
+
+
+class Scenario(Setup):
+    """A sweep: speculative arms against the target-only baseline, over workloads and loads.
+
+    Attributes:
+        workloads: "code-edit", "chat", or a file.
+        load: the load of each cell.
+        warmup_requests: sent to each server before anything is measured.
+        max_foreign_cpu: share of the machine that other processes may use during a run before it is measured again.
+        retries: how often a contaminated block is measured again, with other prompts.
+
+    """
+
+    workloads: list[Workload] = Field(min_length=1)
+    load: Load
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_something_to_sweep(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "exactness" in data and not data.keys() & {"workloads", "load"}:
+            raise ValueError("has no workloads and no load, so there is nothing to sweep; it is for: verispec verify")
+        return data
+
+
+class Verification(Setup):
+    """A test of exactness: the law of sampled tokens in each arm against the target-only baseline.
+
+    Attributes:
+        exactness: what is sampled, and how much.
+
+    """
+
+    exactness: Exactness
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_something_to_verify(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "exactness" not in data:
+            raise ValueError("has no section exactness, so there is nothing to verify; see scenarios/exactness.yaml")
+        return data

@@ -2,13 +2,14 @@
 
 import json
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from verispec.settings import CONFIG_KEY, DISABLE_VARIABLE
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
 from verispec_bench.model import resolve_model
-from verispec_bench.scenario import BASELINE, Scenario
+from verispec_bench.scenario import BASELINE, Setup
 from verispec_bench.scenario.schema import FlagValue
 from verispec_bench.server.interpreter import Interpreter
 
@@ -31,9 +32,19 @@ class ServerCommand:
     env: dict[str, str]
     model: str
 
+    def shell_line(self) -> str:
+        """For people and their terminals."""
+        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in self.env.items())
+        return f"{variables} {shlex.join(self.argv)}"
 
-def server_command(scenario: Scenario, arm: str, interpreter: Interpreter, port: int) -> ServerCommand:
+
+def server_command(
+    scenario: Setup, arm: str, interpreter: Interpreter, port: int, seed: int | None = None
+) -> ServerCommand:
     """The server of an arm of a scenario.
+
+    Args:
+        seed: of the server's own random numbers; default: vLLM's, the same at every start.
 
     Raises:
         UnusableInput: no such arm or model, or an environment that would lock the plugin out.
@@ -57,6 +68,8 @@ def server_command(scenario: Scenario, arm: str, interpreter: Interpreter, port:
         # A custom proposer turns it off: the baseline is feature-matched, not the deployment default.
         flags["async-scheduling"] = False
     flags |= scenario.server.args
+    if seed is not None:
+        flags["seed"] = seed
     env = _environment(interpreter) | scenario.server.env
     if Path(model).is_dir():
         env.setdefault("HF_HUB_OFFLINE", "1")

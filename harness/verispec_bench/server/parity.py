@@ -10,6 +10,7 @@ MAY_DIFFER = {
     "vllm_config.speculative_config": "this is what is compared",
     "vllm_config.additional_config.verispec": "the plugin's settings",
     "vllm_config.instance_id": "a random name",
+    "vllm_config.model_config.seed": "independent samples need random numbers of their own",
     "vllm_config.observability_config.per_request_spec_decode_metrics": "refused without speculation",
     "vllm_config.scheduler_config.max_num_scheduled_tokens": "vLLM sets it to max_num_batched_tokens under speculation",
     "vllm_config.parallel_config.disable_nccl_for_dp_synchronization": "set by vLLM; only for data parallelism",
@@ -18,7 +19,11 @@ MAY_DIFFER = {
 """Settings that may differ between a speculative server and its baseline, and why."""
 
 
-RANDOM = ("vllm_config.instance_id", "vllm_env.VLLM_OBJECT_STORAGE_SHM_BUFFER_NAME")
+RANDOM = (
+    "vllm_config.instance_id",
+    "vllm_config.model_config.seed",
+    "vllm_env.VLLM_OBJECT_STORAGE_SHM_BUFFER_NAME",
+)
 """Settings that differ between any two starts of the same server."""
 ENVIRONMENT_MAY_DIFFER = (DISABLE_VARIABLE,)
 

@@ -1,6 +1,5 @@
 """The plan of a sweep in words and data: what `--dry-run` prints."""
 
-import shlex
 from typing import Any
 
 from verispec_bench.scenario import BASELINE
@@ -16,11 +15,9 @@ def describe_plan(sweep: PreparedSweep) -> dict[str, Any]:
         cell = cells.setdefault(block.cell.id, {**block.cell.key(), "requests_per_arm": 0, "order": []})
         cell["requests_per_arm"] += len(block.attempts[0])
         cell["order"] += block.arms
-    commands = {}
-    for arm in (BASELINE, *scenario.arms):
-        command = server_command(scenario, arm, sweep.interpreter, port=0)
-        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in command.env.items())
-        commands[arm] = f"{variables} {shlex.join(command.argv)}"
+    commands = {
+        arm: server_command(scenario, arm, sweep.interpreter, port=0).shell_line() for arm in (BASELINE, *scenario.arms)
+    }
     return {
         "scenario": scenario.name,
         "identity_sha256": sweep.manifest["identity_sha256"],

@@ -1,76 +1,17 @@
-"""Progress for people: a bar on a terminal, plain lines elsewhere."""
+"""What a sweep says of each finished run."""
 
-from types import TracebackType
 from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from verispec_bench.record import Run
 
 
-class SweepProgress:
-    """Shows what a sweep does; also a context manager.
-
-    Args:
-        console: where to (standard error, so that results can be piped).
-        requests: how many requests the sweep has in all.
-
-    """
-
-    def __init__(self, console: Console, requests: int) -> None:
-        self._console = console
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("requests"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-            transient=True,
-        )
-        self._task = self._bar.add_task("", total=requests)
-        self._said: set[int] = set()
-
-    def __enter__(self) -> "SweepProgress":
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._bar.stop()
-
-    def say(self, text: str) -> None:
-        """A line that stays."""
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    def starting(self, elapsed_s: float, waiting_for: str) -> None:
-        """How far the servers are: the bar's label; without a terminal, a line each half minute."""
-        text = f"starting servers: {elapsed_s:3.0f} s, waiting for {waiting_for}"
-        self.label(text)
-        half_minutes = int(elapsed_s // 30)
-        if not self._console.is_terminal and half_minutes not in self._said:
-            self._said.add(half_minutes)
-            self.say(text)
-
-    def label(self, text: str) -> None:
-        """The bar's label."""
-        self._bar.update(self._task, description=text)
-
-    def request_done(self) -> None:
-        """One more request."""
-        self._bar.advance(self._task)
-
-    def run_done(self, run: Run, row: dict[str, Any]) -> None:
-        """One more run: a line with its throughput and batch size."""
-        throughput, batch = row["output_throughput"], row["batch_size_mean"]
-        self.say(
-            f"  {run.cell:<28} block {run.block}{f' retry {run.attempt}' if run.attempt else ''}  {run.arm:<14}"
-            + (f"{throughput:7.1f} tok/s" if throughput is not None else "   nothing completed")
-            + (f"  batch {batch:4.1f}" if batch is not None else "")
-            + (f"  {row['failed']} failed" if row["failed"] else "")
-            + (f"  contaminated: {row['foreign_cpu']:.0%} of the CPU was others'" if row["contaminated"] else "")
-        )
+def run_line(run: Run, row: dict[str, Any]) -> str:
+    """Its throughput and batch size, and what was wrong with it."""
+    throughput, batch = row["output_throughput"], row["batch_size_mean"]
+    return (
+        f"  {run.cell:<28} block {run.block}{f' retry {run.attempt}' if run.attempt else ''}  {run.arm:<14}"
+        + (f"{throughput:7.1f} tok/s" if throughput is not None else "   nothing completed")
+        + (f"  batch {batch:4.1f}" if batch is not None else "")
+        + (f"  {row['failed']} failed" if row["failed"] else "")
+        + (f"  contaminated: {row['foreign_cpu']:.0%} of the CPU was others'" if row["contaminated"] else "")
+    )

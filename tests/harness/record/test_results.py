@@ -74,7 +74,7 @@ def test_what_is_no_result_directory_is_refused(tmp_path):
 def test_somebody_elses_manifest_is_refused(tmp_path, manifest):
     (tmp_path / "manifest.json").write_text(manifest)
     (tmp_path / "requests.jsonl").write_text("mine\n")
-    with pytest.raises(UnusableInput, match="is no manifest of a sweep"):
+    with pytest.raises(UnusableInput, match="is no manifest"):
         ResultDirectory.open(tmp_path)
     assert (tmp_path / "requests.jsonl").read_text() == "mine\n"
 

@@ -1,11 +1,12 @@
 """A mistake in a scenario file is reported with file, line, key and the nearest valid name."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from verispec_bench.errors import UnusableInput
-from verispec_bench.scenario import cells_of, load_scenario
+from verispec_bench.scenario import cells_of, load_scenario, load_setup, load_verification
 
 GOOD = """\
 name: tiny
@@ -44,7 +45,13 @@ def test_defaults_and_cells(tmp_path):
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_every_scenario_of_the_project_is_valid(path):
-    assert load_scenario(path).name == path.stem
+    setup = load_setup(path)
+    assert setup.name == path.stem
+    assert setup.load or setup.exactness
+    if setup.load:
+        load_scenario(path)
+    if setup.exactness:
+        load_verification(path)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +81,26 @@ def test_every_scenario_of_the_project_is_valid(path):
 def test_a_mistake_names_file_line_and_key(tmp_path, old, new, message):
     assert old in GOOD
     assert message in refusal(tmp_path, GOOD.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("{prompts: [a], completion: 500}", "exactness.completion: unknown key; did you mean 'completions'?"),
+        ("{prompts: [a]}", "exactness.completions: is required"),
+        ("{prompts: [], completions: 500}", "exactness.prompts: list should have at least 1 item"),
+        ("{prompts: [a, a], completions: 500}", "exactness.prompts: a is given twice"),
+        ("{prompts: [a], completions: 500, tokens: 1}", "exactness.tokens: input should be greater than or equal to 2"),
+        (
+            "{prompts: [a], completions: 500, sampling: [{temperature: 0}]}",
+            "exactness.sampling.0.temperature: input should be greater than 0",
+        ),
+    ],
+)
+def test_a_mistake_in_the_exactness_section_names_its_key(tmp_path, section, message):
+    (tmp_path / "tiny.yaml").write_text(GOOD + f"exactness: {section}\n")
+    with pytest.raises(UnusableInput, match=r"tiny\.yaml:12: " + re.escape(message)):
+        load_verification(tmp_path / "tiny.yaml")
 
 
 def test_every_mistake_is_reported_at_once(tmp_path):

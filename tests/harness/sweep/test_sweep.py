@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.harness.sweep.conftest import write_scenario
+from tests.harness.conftest import write_scenario
 
 VERISPEC = str(Path(sys.executable).parent / "verispec")
 
@@ -215,7 +215,7 @@ def test_a_changed_scenario_is_not_mixed_into_old_results(finished, tmp_path):
     changed.write_text(finished[0].read_text() + "seed: 1\n")
     result = verispec("sweep", changed, "--out", out, "--resume")
     assert result.returncode == 2
-    assert "belongs to another sweep" in result.stderr
+    assert "belongs to another run" in result.stderr
     assert "scenario.seed" in result.stderr
     assert (out / "cells.csv").read_text() == before
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-FAKE_PYTHON = str(Path(__file__).parents[2] / "fakes" / "python")
+FAKE_PYTHON = str(Path(__file__).parents[1] / "fakes" / "python")
 
 
 def write_scenario(directory: Path, **changes) -> Path:
-    """A scenario file in a directory; keyword arguments change it."""
+    """A scenario file in a directory; keyword arguments change it, None leaves a key out."""
     model = directory / "model"
     model.mkdir(exist_ok=True)
     (model / "config.json").write_text("{}")
@@ -27,7 +27,8 @@ def write_scenario(directory: Path, **changes) -> Path:
         "max_foreign_cpu": 1,
     }
     path = directory / "tiny.yaml"
-    path.write_text(yaml.safe_dump(scenario | changes, sort_keys=False))
+    keys = {key: value for key, value in (scenario | changes).items() if value is not None}
+    path.write_text(yaml.safe_dump(keys, sort_keys=False))
     return path
 
 
