@@ -62,7 +62,8 @@ def watch_input_processor() -> None:
     def adapt(original: Callable[..., None]) -> Callable[..., None]:
         def __init__(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> None:
             original(self, vllm_config, *args, **kwargs)
-            if asked_for(vllm_config) and not vllm_config.use_v2_model_runner:
+            served = logits_processors.can_serve_all(vllm_config.speculative_config)
+            if served and asked_for(vllm_config) and not vllm_config.use_v2_model_runner:
                 seams.check_version()
                 self.speculative_config = None  # read for nothing but this refusal
 

@@ -14,16 +14,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-LIST_DRAFTERS = ("custom_class", "ngram", "suffix")
+_LIST_DRAFTERS = ("custom_class", "ngram", "suffix")
 """Methods whose drafts can be withdrawn for single requests."""
+
+
+def can_serve_all(speculative_config: Any) -> bool:
+    """Whatever logits processor a request of this server uses, it can be served, if need be without drafts."""
+    return speculative_config is not None and speculative_config.method in _LIST_DRAFTERS
 
 
 def load_all(original: Callable[..., Any]) -> Callable[..., Any]:
     """Adapt build_logitsprocs: load what a target-only server would load."""
 
     def build_logitsprocs(vllm_config: Any, device: Any, is_pin_memory: bool, *args: Any, **kwargs: Any) -> Any:
-        speculative = vllm_config.speculative_config
-        if speculative is not None and speculative.method in LIST_DRAFTERS:
+        if can_serve_all(vllm_config.speculative_config):
             vllm_config = copy.copy(vllm_config)
             vllm_config.speculative_config = None
         return original(vllm_config, device, is_pin_memory, *args, **kwargs)

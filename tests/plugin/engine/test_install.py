@@ -14,8 +14,9 @@ OURS = "verispec.engine.Proposer"
 
 
 def config(model=OURS, additional=None, speculative=True, v2=False):
+    method = "custom_class" if model == OURS else model
     return SimpleNamespace(
-        speculative_config=SimpleNamespace(model=model, method="custom_class") if speculative else None,
+        speculative_config=SimpleNamespace(model=model, method=method) if speculative else None,
         additional_config=additional if additional is not None else {},
         use_v2_model_runner=v2,
     )
@@ -107,7 +108,7 @@ def test_min_p_and_logit_bias_are_let_through_where_verispec_serves_them(monkeyp
     assert not refuses_min_p(monkeypatch, vllm_config)
 
 
-@pytest.mark.parametrize("vllm_config", [config("ngram"), config(v2=True)])
+@pytest.mark.parametrize("vllm_config", [config("ngram"), config(v2=True), config("eagle", {"verispec": {}})])
 def test_min_p_and_logit_bias_are_refused_where_verispec_was_not_asked_for_or_cannot_serve(monkeypatch, vllm_config):
     assert refuses_min_p(monkeypatch, vllm_config)
 
