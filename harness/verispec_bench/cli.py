@@ -311,6 +311,8 @@ def lab(
             f"the coupling {uniform['coupled_match_rate']:.0%}",
             out,
         )
+        kept = ", ".join(f"{case['paths']}: {case['kept']:.1%}" for case in found["several_paths"])
+        _print(f"candidates for one position: kept at {kept}", out)
         for name, speed in found["speed_model"].items():
             _print(f"{name}: E[N] {speed['expected_tokens']:.3f}, speedup {speed['speedup']:.2f}", out)
     if not found["passed"]:

@@ -12,14 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from verispec.coupling import overlap, residual, total_variation, verify
+from verispec.coupling import overlap, residual, total_variation, verify, verify_paths
 
 START_P, START_Q = (0.50, 0.30, 0.20), (0.60, 0.10, 0.30)
 AFTER_P = ((0.20, 0.55, 0.25), (0.15, 0.25, 0.60), (0.65, 0.20, 0.15))
 AFTER_Q = ((0.30, 0.50, 0.20), (0.25, 0.20, 0.55), (0.55, 0.30, 0.15))
 GAMMA, LENGTH, VOCAB = 3, 4, 3
 TRIALS = 150_000
-FACES = 100
+FACES, PATHS = 100, 4
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,24 @@ def identical_uniform(trials: int, generator: torch.Generator) -> dict[str, floa
     }
 
 
+def several_paths(trials: int, generator: torch.Generator) -> list[dict[str, float]]:
+    """The first position under 1, 2, … candidates: how often one of them is kept, and the law that is committed."""
+    p, q = TARGET.start, DRAFT.start
+    found = []
+    for paths in range(1, PATHS + 1):
+        drafts = torch.multinomial(q, trials * paths, replacement=True, generator=generator).view(trials, paths)
+        verdict = verify_paths(
+            draft_token_ids=drafts.unsqueeze(-1),
+            target_probs=torch.stack([p.expand(trials, paths, VOCAB), TARGET.rows(drafts)], dim=2),
+            draft_probs=q.expand(trials, paths, 1, VOCAB),
+            generator=generator,
+        )
+        law = torch.bincount(verdict.token_ids[:, 0], minlength=VOCAB).double() / trials
+        kept = float(verdict.num_accepted.double().mean())
+        found.append({"paths": paths, "kept": kept, "tv_to_target": float(total_variation(law, p))})
+    return found
+
+
 def expected_tokens(alpha: float, gamma: int) -> float:
     """E[N] = Σ_{i=0..γ} α^i: tokens of a round under independent acceptance."""
     return sum(alpha**i for i in range(gamma + 1))
@@ -208,6 +226,7 @@ def run_lab(seed: int = 0, trials: int = TRIALS) -> dict[str, Any]:
         },
         "sequence_distribution_check": check,
         "identical_uniform_100_faces": uniform,
+        "several_paths": several_paths(trials, generator),
         "speed_model": {
             "code_assistant": speed_model(target_ms=20, draft_ms=1, verify_ms=21, overhead_ms=1.5, gamma=4, alpha=0.78),
             "negative_control": speed_model(

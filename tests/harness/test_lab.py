@@ -30,6 +30,14 @@ def test_sampled_laws(found):
     assert found["passed"] is True
 
 
+def test_more_candidates_are_kept_more_often_and_leave_the_law(found):
+    """Enumerated: .8, .82, .838, .8542."""
+    cases = found["several_paths"]
+    assert [case["paths"] for case in cases] == [1, 2, 3, 4]
+    assert [case["kept"] for case in cases] == pytest.approx([0.8, 0.82, 0.838, 0.8542], abs=0.005)
+    assert max(case["tv_to_target"] for case in cases) < 0.005
+
+
 def test_worked_example(found):
     first = found["first_step"]
     assert first["acceptance"] == pytest.approx([5 / 6, 1, 2 / 3])
