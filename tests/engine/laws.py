@@ -4,7 +4,7 @@ python -m tests.engine.laws MODEL_DIR '{"speculative_config": …, "additional_c
 
 Every sampling transformation is asked for by many requests of three tokens, all mixed in one batch, once for each rule.
 The target's law is enumerated: raw logits at every prefix, transformed as the definitions say, not as vLLM does. With
-'law' the same drafts are at last verified as point masses, and with each q one row off: a planted mistake.
+'law' the same drafts are at last verified as point masses, and with a q that is not theirs: a planted mistake.
 """
 
 import json
@@ -29,7 +29,7 @@ VOCAB, EOS = 16, 2
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
 LENGTH = 3
 LETTERS = ["a", "b", "</s>", *"defghijklmnop"]
-REQUESTS = 1000
+REQUESTS = 600
 TRANSFORMATIONS: dict[str, dict] = {
     "temperature 1": {},
     "temperature .6": {"temperature": 0.6},
@@ -134,14 +134,14 @@ def serve(llm) -> dict[str, Counter]:
 
 
 def deviation(law: dict, answers: Counter) -> dict:
-    """χ² of the answers against the law; answers that are expected less than 8 times are one bin.
+    """χ² of the answers against the law; answers that are expected less than 5 times are one bin.
 
     What the law excludes must not come at all.
     """
     count = answers.total()
     bins: Counter = Counter()
     for answer, probability in law.items():
-        bins[answer if probability * count >= 8 else None] += probability * count
+        bins[answer if probability * count >= 5 else None] += probability * count
     seen = Counter()
     for answer, times in answers.items():
         seen[answer if answer in bins else None] += times
@@ -209,11 +209,11 @@ def main(model: str, options: str, rules: str, law: str = "") -> None:
         runner.drafter._drafter.send_law = True
         receive = state.q_channel.receive
 
-        def one_row_off(*args):
+        def of_another_drafter(*args):
             q, point_mass = receive(*args)
-            return q if q is None else q.roll(1, dims=0), point_mass
+            return q if q is None else torch.full_like(q, 1 / VOCAB), point_mass
 
-        state.q_channel.receive = one_row_off
+        state.q_channel.receive = of_another_drafter
         report["planted"] = serve_and_compare(RULES["token"])
     print()
     print(json.dumps(report))

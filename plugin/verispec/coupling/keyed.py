@@ -1,8 +1,9 @@
 """Counter-based randomness: a draw is a function of (seed, position, stream), so that nothing has to be rolled back.
 
-The committed prefix alone determines the position, hence the draw: whatever was drafted there, in whatever batch. (What
-a round may read beyond the position where it is cut must be keyed by the position where it begins too.) The mixing
-function is SplitMix64's (Steele, Lea & Flood, OOPSLA 2014), a bijection of 64-bit words.
+The committed prefix alone determines the position, hence the draw: whatever was drafted there, in whatever batch. What
+a round reads beyond its cut (drafts, and the uniforms that judge them) is keyed by where the round begins too: the next
+round must not meet it again. The mixing function is SplitMix64's (Steele, Lea & Flood, OOPSLA 2014), a bijection of
+64-bit words.
 """
 
 from enum import IntEnum
