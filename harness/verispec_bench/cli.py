@@ -28,6 +28,9 @@ err = Console(stderr=True)
 
 T = TypeVar("T")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run if there is one.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and the commands; start nothing.")]
+OutDir = Annotated[Path | None, typer.Option("--out", help="Result directory.")]
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file, for example scenarios/demo.yaml.")]
 
 
@@ -122,9 +125,9 @@ def serve(
 @app.command()
 def sweep(
     scenario: ScenarioFile,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished sweep if there is one.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and the commands; start nothing.")] = False,
-    out_dir: Annotated[Path | None, typer.Option("--out", help="Result directory.")] = None,
+    resume: Resume = False,
+    dry_run: DryRun = False,
+    out_dir: OutDir = None,
     as_json: Json = False,
 ) -> None:
     """Run a scenario: speculative servers against the matched target-only server, over all cells."""
@@ -175,9 +178,9 @@ def _show(summary: dict[str, Any]) -> None:
 @app.command()
 def verify(
     scenario: ScenarioFile,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run if there is one.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and the commands; start nothing.")] = False,
-    out_dir: Annotated[Path | None, typer.Option("--out", help="Result directory.")] = None,
+    resume: Resume = False,
+    dry_run: DryRun = False,
+    out_dir: OutDir = None,
     as_json: Json = False,
 ) -> None:
     """Test that sampled tokens follow the target's law: each speculative server against the target-only server."""

@@ -42,12 +42,12 @@ def watch_model_runner_v2() -> None:
 
     def adapt(original: Callable[..., None]) -> Callable[..., None]:
         def __init__(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> None:
+            if asked_for(vllm_config):
+                raise SeamError(
+                    f"seam {seams.RUNNER_V2_INIT.name!r}: {seams.RUNNER_V2_INIT.why}; "
+                    "set VLLM_USE_V2_MODEL_RUNNER=0 and --no-async-scheduling on both servers"
+                )
             if vllm_config.speculative_config is not None:
-                if asked_for(vllm_config):
-                    raise SeamError(
-                        f"seam {seams.RUNNER_V2_INIT.name!r}: {seams.RUNNER_V2_INIT.why}; "
-                        "set VLLM_USE_V2_MODEL_RUNNER=0 and --no-async-scheduling on both servers"
-                    )
                 logger.warning("verispec is not active: Model Runner V2 verifies with vLLM's own rule")
             original(self, vllm_config, *args, **kwargs)
 

@@ -71,8 +71,10 @@ def _apply_min_p(logits: Tensor, sampling_metadata: Any, request: Tensor) -> Ten
     for processor in _of_type(sampling_metadata.logitsprocs, MinPLogitsProcessor):
         if processor.min_p_count and not sampling_metadata.all_greedy:
             request = request.to(logits.device)
-            margin = (sampling_metadata.temperature * processor.min_p.squeeze(1).log())[request].unsqueeze(1)
-            logits = logits.masked_fill(logits < logits.amax(dim=-1, keepdim=True) + margin, -torch.inf)
+            min_p = processor.min_p.squeeze(1)
+            margin = torch.where(min_p > 0, sampling_metadata.temperature * min_p.log(), -torch.inf)
+            least = logits.amax(dim=-1, keepdim=True) + margin[request].unsqueeze(1)
+            logits = logits.masked_fill(logits < least, -torch.inf)
     return logits
 
 

@@ -97,8 +97,9 @@ RUNNER_V2_INIT = Seam(
     "vllm.v1.worker.gpu.model_runner",
     "GPUModelRunner.__init__",
     ("self", "vllm_config", "device"),
-    why="Model Runner V2 has neither custom proposers nor this verifier: settings that need them are refused",
-    removed_when="Model Runner V2 offers custom proposers and a replaceable rejection sampler",
+    why="Model Runner V2 has no custom proposers, nor this verifier, nor keyed draws: settings that name verispec are "
+    "refused",
+    removed_when="Model Runner V2 offers custom proposers, a replaceable rejection sampler and keyed draws",
 )
 RULE = Seam(
     "rejection-rule",

@@ -118,7 +118,10 @@ def test_a_speculative_runner_installs_the_seams(monkeypatch):
     assert seams.RULE.active
 
 
-@pytest.mark.parametrize("vllm_config", [config(), config("eagle", {"verispec": {}})])
+@pytest.mark.parametrize(
+    "vllm_config",
+    [config(), config("eagle", {"verispec": {}}), config(speculative=False, additional={"verispec": {}})],
+)
 def test_model_runner_v2_is_refused_where_verispec_is_asked_for(monkeypatch, vllm_config):
     with pytest.raises(SeamError, match=r"'model-runner-v2'.*set VLLM_USE_V2_MODEL_RUNNER=0"):
         built(V2, monkeypatch, vllm_config, install.watch_model_runner_v2)

@@ -45,10 +45,11 @@ def test_min_p_drops_what_is_unlikely_after_the_temperature(temperature):
 
 
 def test_min_p_leaves_greedy_requests_their_argmax():
-    logits = torch.randn(2, 9)
-    seen = at_drafts([SamplingParams(min_p=0.5, temperature=0), PLAIN], [1, 1], logits)
+    logits = torch.randn(3, 9)
+    greedy = [SamplingParams(min_p=min_p, temperature=0) for min_p in (0.5, 0.0)]
+    seen = at_drafts([*greedy, PLAIN], [1, 1, 1], logits)
     assert seen[0].argmax() == logits[0].argmax()
-    assert torch.equal(seen[1], logits[1])
+    assert torch.equal(seen[1:], logits[1:])
 
 
 def masked(processors, rows):
