@@ -50,7 +50,9 @@ def test_a_sweep_leaves_everything_that_the_design_names(finished):
     one, two = summary["comparisons"]
     assert (one["concurrency"], two["concurrency"]) == (1, 2)
     assert one["speedup_low"] <= one["speedup"] <= one["speedup_high"]
-    assert one["p50_tpot_ratio"] > 0
+    assert one["speedup_low"] > 0
+    ours, baseline = (summary["arms"][arm][0]["median_tpot_ms"] for arm in ("ours", "target-only"))
+    assert one["p50_tpot_ratio"] == pytest.approx(ours / baseline)
     assert one["p95_tpot_ratio"] is None
     assert one["greedy_identical"] is True
     assert one["valid"] is True
