@@ -18,7 +18,7 @@ READY := $(VENV)/.ready-$(DEVICE)
 # A name (demo) or a path (my/own.yaml).
 SCENARIO_FILE = $(if $(wildcard $(SCENARIO)),$(SCENARIO),scenarios/$(SCENARIO).yaml)
 
-.PHONY: help setup demo test test-fast lint bench serve serve-baseline sweep verify report doctor clean
+.PHONY: help setup demo test test-fast lint bench soak serve serve-baseline sweep verify report doctor clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -67,6 +67,9 @@ bench: setup ## time the rules against vLLM's own rejection sampler, and their s
 	@$(BIN)/verispec fetch-model > /dev/null
 	@$(BIN)/python benchmarks/rules.py $(if $(OUT),--json > $(OUT))
 	@$(BIN)/python benchmarks/served.py $(if $(OUT),--json >> $(OUT))
+
+soak: setup ## ten minutes of mixed traffic on a live server while faults are switched on and off: nothing may be lost or differ
+	@$(BIN)/python -m tests.soak
 
 doctor: setup ## what is installed, which seams fit, which model is there
 	@$(BIN)/verispec doctor

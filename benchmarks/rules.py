@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from vllm.platforms import current_platform
 
-from verispec.engine.counters import Counters
-from verispec.engine.verifier import Verifier
+from verispec.engine.runtime import Runtime
+from verispec.settings import Settings
 
 if current_platform.is_cpu():
     current_platform.import_kernels()
@@ -88,7 +88,7 @@ def main() -> None:
     as_json = "--json" in sys.argv
     rows = []
     for rule in ("token", "block", "gumbel"):
-        ours = Verifier(rule, Counters()).adapt(rejection_sample)
+        ours = Runtime(Settings(rule=rule)).verifier.adapt(rejection_sample)
         for case in cases():
             if rule != "token" and case.kind == "greedy":
                 continue

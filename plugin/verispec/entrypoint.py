@@ -25,6 +25,12 @@ def _input_processor(module: object) -> None:
     watch_input_processor()
 
 
+def _scheduler(module: object) -> None:
+    from verispec.engine.install import watch_scheduler
+
+    watch_scheduler()
+
+
 def _model_runner_v1(module: object) -> None:
     from verispec.engine.install import watch_model_runner
 
@@ -39,6 +45,7 @@ def _model_runner_v2(module: object) -> None:
 
 _HOOKS = {
     "vllm.v1.engine.input_processor": _input_processor,
+    "vllm.v1.core.sched.scheduler": _scheduler,
     "vllm.v1.worker.gpu_model_runner": _model_runner_v1,
     "vllm.v1.worker.gpu.model_runner": _model_runner_v2,
 }

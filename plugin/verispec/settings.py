@@ -16,6 +16,27 @@ def disabled() -> bool:
     return os.environ.get(DISABLE_VARIABLE, "") not in ("", "0")
 
 
+class FallbackSettings(BaseModel):
+    """When drafting stops, and for how long: the server then decodes as a target-only one.
+
+    Attributes:
+        cooldown_s: after a fault drafting is tried again so many seconds later.
+        stall_s: longest that making the drafts of one step may take; the first time, when it may compile, is let pass.
+        min_acceptance: least share of verified drafts that must be kept; 0 for any.
+        acceptance_window: drafts over which that share is taken.
+        at_preemption: stop when the scheduler preempts a request, because the KV cache has run short.
+
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cooldown_s: float = Field(default=30.0, gt=0)
+    stall_s: float = Field(default=1.0, gt=0)
+    min_acceptance: float = Field(default=0.02, ge=0, le=1)
+    acceptance_window: int = Field(default=2000, ge=1)
+    at_preemption: bool = True
+
+
 class Settings(BaseModel):
     """The plugin's settings; unknown keys are refused.
 
@@ -24,6 +45,8 @@ class Settings(BaseModel):
         drafter_options: keyword arguments of that drafter.
         rule: the verification rule, for verispec's proposer and for vLLM's own drafters. Seeded requests draw by
             (seed, position) and are verified by "gumbel" unless their drafts come with a law q of their own.
+        draft_by_default: false: only requests that ask for it are drafted for (`vllm_xargs: {"verispec": "on"}`).
+        fallback: when the server decodes without drafts.
 
     """
 
@@ -32,6 +55,8 @@ class Settings(BaseModel):
     drafter: str = "suffix"
     drafter_options: dict[str, Any] = Field(default_factory=dict)
     rule: Literal["token", "block", "gumbel"] = "token"
+    draft_by_default: bool = True
+    fallback: FallbackSettings = Field(default_factory=FallbackSettings)
 
     @classmethod
     def from_additional_config(cls, additional_config: object) -> "Settings":

@@ -173,6 +173,11 @@ class FirstDrafts:
         return verdict
 
 
+def _gained(before: dict, after: dict) -> dict:
+    """Of the counters that are numbers."""
+    return {name: value - before[name] for name, value in after.items() if not isinstance(value, list)}
+
+
 def main(model: str, options: str, rules: str, law: str = "") -> None:
     llm = LLM(
         model,
@@ -195,7 +200,7 @@ def main(model: str, options: str, rules: str, law: str = "") -> None:
         state.verifier.rule = rule
         before = state.counters.as_dict()
         compared = {name: deviation(laws[name], answers) for name, answers in serve(llm).items()}
-        return {"laws": compared, "counters": {n: after - before[n] for n, after in state.counters.as_dict().items()}}
+        return {"laws": compared, "counters": _gained(before, state.counters.as_dict())}
 
     for rule in json.loads(rules):
         report[rule] = serve_and_compare(RULES[rule])

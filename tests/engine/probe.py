@@ -75,6 +75,37 @@ def parameters_of(recorder, request_id) -> dict:
     return {"temperature": params.temperature, "top_k": max(params.top_k, 0), "top_p": params.top_p}
 
 
+def count_completion_tokens(llm) -> list[int]:
+    """The length of every completion from now on."""
+    lengths, generate = [], llm.generate
+
+    def counting(*args, **kwargs):
+        outputs = generate(*args, **kwargs)
+        lengths.extend(len(o.outputs[0].token_ids) for o in outputs)
+        return outputs
+
+    llm.generate = counting
+    return lengths
+
+
+def with_nan_in_one(llm, runner) -> list[tuple[str | None, int]]:
+    """Finish reason and length of three greedy requests, the second of which meets NaN logits in the fourth step."""
+    compute, steps = runner.model.compute_logits, []
+
+    def compute_logits(hidden_states, *args):
+        logits = compute(hidden_states, *args)
+        steps.append(logits)
+        if len(steps) == 4:
+            logits[len(logits) // 2, 3] = torch.nan
+        return logits
+
+    runner.model.compute_logits = compute_logits
+    params = SamplingParams(max_tokens=20, temperature=0, ignore_eos=True, detokenize=False)
+    outputs = llm.generate([{"prompt_token_ids": [*PROMPT, t]} for t in (3, 5, 7)], params, use_tqdm=False)
+    runner.model.compute_logits = compute
+    return [(o.outputs[0].finish_reason, len(o.outputs[0].token_ids)) for o in outputs]
+
+
 def run(llm, prompts, params):
     inputs = [{"prompt_token_ids": prompt} for prompt in prompts]
     return [list(o.outputs[0].token_ids) for o in llm.generate(inputs, params, use_tqdm=False)]
@@ -116,6 +147,7 @@ def main(model: str, options: str, only: str = "") -> None:
 
     active = [seam.name for seam in SEAMS if seam.active]
     recorder = Recorder(runner)
+    completions = count_completion_tokens(llm)
     parameters: dict[str, dict] = {}
     original = runner._update_states
 
@@ -155,7 +187,10 @@ def main(model: str, options: str, only: str = "") -> None:
                 wrong_q += not any(torch.equal(round_["q"][row : row + count], law[:count]) for law in laws)
             row += count
     exact, counts = served_laws(llm)
-    from verispec.engine import runtime
+    from verispec.engine import commits, runtime
+
+    counted = {"status": runtime.status(), "commits": commits.status(), "completion_tokens": sum(completions)}
+    failed = with_nan_in_one(llm, runner) if active else None
 
     print()
     print(
@@ -171,7 +206,8 @@ def main(model: str, options: str, only: str = "") -> None:
                 "exact_law": exact,
                 "counts": counts,
                 "seams": active,
-                "status": runtime.status(),
+                **counted,
+                "with_nan_in_one": failed,
             }
         )
     )

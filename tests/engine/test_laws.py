@@ -11,12 +11,14 @@ from tests.engine.laws import TRANSFORMATIONS
 
 OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 3}
 NGRAM = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
-BIGRAM = {"drafter": "tests.engine.drafters.Bigram", "drafter_options": {"vocab_size": 16}}
-SUFFIX = {"drafter": "suffix", "drafter_options": {"min_match": 1}}
+PATIENT = {"fallback": {"stall_s": 600}}
+"""The machine may be busy: no time is a stall here."""
+BIGRAM = {"drafter": "tests.engine.drafters.Bigram", "drafter_options": {"vocab_size": 16}} | PATIENT
+SUFFIX = {"drafter": "suffix", "drafter_options": {"min_match": 1}} | PATIENT
 ARMS = {
     "bigram": ({"speculative_config": OURS, "additional_config": {"verispec": BIGRAM}}, ["block", "gumbel"], "law"),
     "suffix": ({"speculative_config": OURS, "additional_config": {"verispec": SUFFIX}}, ["token", "block"]),
-    "vllm's n-gram": ({"speculative_config": NGRAM, "additional_config": {"verispec": {}}}, ["token", "gumbel"]),
+    "vllm's n-gram": ({"speculative_config": NGRAM, "additional_config": {"verispec": PATIENT}}, ["token", "gumbel"]),
 }
 RUNS = [
     ("bigram", "with q"),

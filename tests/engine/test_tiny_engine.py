@@ -9,7 +9,9 @@ from verispec.engine.seams import SEAMS
 PROBE = "tests.engine.probe"
 OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 4}
 NGRAM = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
-RANDOM = {"drafter": "tests.engine.drafters.RandomLaw", "drafter_options": {"vocab_size": 16}}
+PATIENT = {"fallback": {"stall_s": 600}}
+"""The machine may be busy: no time is a stall here."""
+RANDOM = {"drafter": "tests.engine.drafters.RandomLaw", "drafter_options": {"vocab_size": 16}} | PATIENT
 ALL_SEAMS = [seam.name for seam in SEAMS]
 FALSE_ALARM = 1e-6
 
@@ -37,7 +39,7 @@ def block(tiny_model):
 @pytest.fixture(scope="module")
 def vllms_drafter(tiny_model):
     """vLLM's own n-gram drafter under our plugin."""
-    return run_json(PROBE, tiny_model, {"speculative_config": NGRAM})
+    return run_json(PROBE, tiny_model, {"speculative_config": NGRAM, "additional_config": {"verispec": PATIENT}})
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +81,37 @@ def test_block_verification_keeps_at_least_as_many_drafts(stochastic, block):
 
 def test_every_request_gets_exactly_the_tokens_it_asked_for(stochastic):
     assert stochastic["lengths_right"]
+
+
+def test_committed_tokens_are_the_completion_tokens(stochastic, vllms_drafter):
+    for report in (stochastic, vllms_drafter):
+        commits = report["commits"]
+        assert commits["committed_tokens"] == report["completion_tokens"]
+        assert sum(commits["committed_per_position"]) < commits["committed_tokens"]
+        assert commits["committed_per_position"][0] == commits["rounds_with_drafts"]
+        kept = report["status"]["counters"]["accepted_per_position"]
+        assert sum(kept) == report["status"]["counters"]["accepted_tokens"]
+        # Accepted drafts that a stop has cut are not committed.
+        assert all(c <= k for c, k in zip(commits["committed_per_position"][1:], kept, strict=False))
+        assert commits["scheduled_tokens"] == report["status"]["counters"]["drafted_tokens"]
+
+
+def test_time_is_accounted_for(stochastic):
+    counters = stochastic["status"]["counters"]
+    for name in ("verify", "decode", "rule", "draft", "overhead"):
+        assert counters[f"{name}_seconds"] > 0
+
+
+def test_nan_logits_end_the_request_that_has_them_with_an_error_and_no_other(stochastic):
+    (first, second, third) = stochastic["with_nan_in_one"]
+    assert [first, third] == [["length", 20]] * 2
+    assert second[0] == "error"
+    assert second[1] < 20
+
+
+def test_nothing_fell_back(stochastic, block, vllms_drafter):
+    for report in (stochastic, block, vllms_drafter):
+        assert not any(report["status"]["fallback"]["trips"].values())
 
 
 def test_drafting_goes_on_up_to_the_models_length(stochastic):

@@ -30,6 +30,7 @@ class FakeServer:
         law: of each token of a /v1/completions answer, over the ids 0, 1, ….
         settings: what /server_info reports.
         offset: added to every token id, to make two fakes disagree.
+        falls_back: a reason for which it falls back to target-only decoding, once for each answer.
         dies_after: the process ends when it is asked for one more answer than this.
 
     """
@@ -44,6 +45,7 @@ class FakeServer:
     law: list[float] = field(default_factory=lambda: [0.6, 0.3, 0.1])
     settings: dict[str, Any] = field(default_factory=dict)
     offset: int = 0
+    falls_back: str | None = None
     dies_after: int | None = None
     running: int = 0
     most_running: int = 0
@@ -76,7 +78,12 @@ class FakeServer:
         return web.json_response({"workers": [{"pid": 1, "seams": ["rejection-rule"], "counters": {}}]})
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        return web.Response(text=f'vllm:num_requests_running{{engine="0"}} {self.running}\n')
+        text = f'vllm:num_requests_running{{engine="0"}} {self.running}\n'
+        if self.speculative:
+            count, reason = (len(self.bodies), self.falls_back) if self.falls_back else (0, "raised")
+            text += f'verispec:fallbacks_total{{engine="0",reason="{reason}"}} {count}\n'
+            text += f'verispec:target_only_seconds_total{{engine="0"}} {count * 0.001}\n'
+        return web.Response(text=text)
 
     async def _sample(self, request: web.Request) -> web.Response:
         body = await request.json()

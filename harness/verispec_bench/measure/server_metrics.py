@@ -27,6 +27,8 @@ _COUNTERS = {
     "draft_tokens": "vllm:spec_decode_num_draft_tokens_total",
     "accepted_tokens": "vllm:spec_decode_num_accepted_tokens_total",
 }
+_SECONDS = {"target_only_s": "verispec:target_only_seconds_total"}
+_FALLBACKS = "verispec:fallbacks_total"
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,18 @@ class ServerSample:
 
 
 def parse_metrics(text: str) -> dict[str, float]:
-    """Our names for the samples we know, summed over engines; `_created` timestamps are left out."""
-    names = {sample: name for name, sample in (_GAUGES | _COUNTERS).items()}
+    """Our names for the samples we know, summed over engines; `_created` timestamps are left out.
+
+    Fallbacks are counted by reason: {"fallbacks.stalled": 1.0}.
+    """
+    names = {sample: name for name, sample in (_GAUGES | _COUNTERS | _SECONDS).items()} | {_FALLBACKS: "fallbacks"}
     # vLLM exports thousands of histogram buckets: parsing them all would take a tenth of a processor from the servers.
     known = "\n".join(line for line in text.splitlines() if line.startswith(tuple(names)))
     values: dict[str, float] = {}
     for family in text_string_to_metric_families(known + "\n"):
         for sample in family.samples:
             if name := names.get(sample.name):
+                name += f".{sample.labels['reason']}" if sample.name == _FALLBACKS else ""
                 values[name] = values.get(name, 0.0) + sample.value
     return values
 
@@ -100,7 +106,8 @@ class ServerWatch:
     def measures(self, concurrency: int) -> dict[str, Any]:
         """Batch size in steady state (all `concurrency` requests in flight), and what the counters gained.
 
-        Everything is None where the server has no such metric.
+        Everything is None where the server has no such metric. `fallbacks` has the reasons that occurred, with their
+        counts, `target_only_s` the seconds without drafting.
         """
         steady = [sample.values for sample in self._samples if sample.in_flight >= concurrency]
         running = [values["running"] for values in steady if values.get("running")]  # nothing running is no batch
@@ -113,4 +120,13 @@ class ServerWatch:
             "running_samples": running or None,
             "queue_depth_mean": float(np.mean(waiting)) if waiting else None,
             "kv_cache_usage_max": max(cache) if cache else None,
+            "target_only_s": last["target_only_s"] - first.get("target_only_s", 0.0)
+            if "target_only_s" in last
+            else None,
+            "fallbacks": _gained_fallbacks(first, last),
         } | {name: int(last[name] - first.get(name, 0)) if name in last else None for name in _COUNTERS}
+
+
+def _gained_fallbacks(first: dict[str, float], last: dict[str, float]) -> dict[str, int] | None:
+    counts = {name: int(value - first.get(name, 0)) for name, value in last.items() if name.startswith("fallbacks.")}
+    return {name.partition(".")[2]: count for name, count in counts.items() if count} if counts else None

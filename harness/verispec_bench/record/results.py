@@ -14,7 +14,8 @@ from verispec_bench.errors import UnusableInput
 from verispec_bench.record.atomic import finite, write_json, write_text
 from verispec_bench.record.manifest import identity_differences
 
-_LISTS = ("spec_decode_per_position_acceptance_rates", "running_samples")
+_STRUCTURED = ("spec_decode_per_position_acceptance_rates", "running_samples", "fallbacks")
+"""Columns of cells.csv that hold JSON."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class ResultDirectory:
                 raise UnusableInput(f"{cells}: damaged: it has no column 'run'")
             for row in frame.to_dict("records"):
                 clean = {str(key): None if pd.isna(value) else value for key, value in row.items()}
-                clean |= {name: json.loads(str(clean[name])) for name in _LISTS if clean.get(name)}
+                clean |= {name: json.loads(str(clean[name])) for name in _STRUCTURED if clean.get(name)}
                 results._rows[str(clean["run"])] = clean
         return results
 
@@ -144,9 +145,9 @@ class ResultDirectory:
             os.fsync(file.fileno())
         self._rows[run.id] = {"run": run.id, **finite(row)}
         frame = pd.DataFrame(list(self._rows.values()))
-        for name in _LISTS:
+        for name in _STRUCTURED:
             if name in frame:
-                frame[name] = [json.dumps(value) if isinstance(value, list) else None for value in frame[name]]
+                frame[name] = [json.dumps(value) if isinstance(value, list | dict) else None for value in frame[name]]
         write_text(self.path / "cells.csv", frame.to_csv(index=False))
 
     def has(self, run: Run) -> bool:

@@ -65,9 +65,10 @@ async def _check_alive(
 ) -> None:
     """A run beside or on a dead server is no measurement: it is not kept, and the sweep ends here."""
     dead = next((other for other in servers.values() if other.died), None)
-    if dead is None and not any(record.ok for record in records):
+    if dead is None and not all(record.ok for record in records):
+        # A process closes its connections before it is seen to have ended, and an engine dies before its API server.
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
-            dead = None if await is_ready(session, server) else server  # an engine dies before its API server does
+            dead = None if await is_ready(session, server) else server
     if dead:
         raise InfrastructureFailed(f"server {dead.name} died: {dead.last_words()} (its log: {dead.log})")
 

@@ -19,6 +19,8 @@ MAX_PREFIX_CACHE_HITS = 0.5
 """Share of prompt tokens found in the prefix cache beyond which prompts are taken to have been seen before.
 
 Below it lie the chat template and the instructions that all prompts of a workload share."""
+FAULTS = ("load-failed", "raised", "stalled", "invalid-output", "rule-check", "switched-off")
+"""Reasons to fall back after which an arm is not what its scenario says; the others are part of how it works."""
 _POOLED = ("prefix_cache_queries", "prefix_cache_hits", "preemptions")
 
 
@@ -133,11 +135,25 @@ def _comparison(pairs: Sequence[tuple[Row, Row]], records: Records) -> dict[str,
         "greedy_compared": parity.compared if greedy else None,
         "greedy_different": len(parity.divergences) if greedy else None,
         "greedy_divergences": [vars(divergence) for divergence in parity.divergences] if greedy else None,
+        **_fallback(arm_rows),
         "pairs": paired.pairs,
         "blocks": len(blocks),
         "foreign_cpu_max": max(float(row["foreign_cpu"]) for pair in pairs for row in pair),
         "valid": not reasons,
         "reasons": reasons,
+    }
+
+
+def _fallback(rows: Sequence[Row]) -> dict[str, Any]:
+    """Times that the arm fell back, by reason, and the share of time without drafting; None without the plugin."""
+    known = [row for row in rows if row.get("target_only_s") is not None]
+    reasons = sorted({reason for row in known for reason in row["fallbacks"] or {}})
+    duration = sum(float(row["duration"]) for row in known)
+    return {
+        "fallbacks": {reason: sum((row["fallbacks"] or {}).get(reason, 0) for row in known) for reason in reasons}
+        if known
+        else None,
+        "target_only_share": sum(float(row["target_only_s"]) for row in known) / duration if duration else None,
     }
 
 
@@ -175,6 +191,11 @@ def _reasons(pairs: Sequence[tuple[Row, Row]], blocks: Sequence[Block], paired: 
             reasons.append(f"{arm} found prompts in its prefix cache: they were not fresh")
         if counts["preemptions"]:
             reasons.append(f"{arm} preempted {counts['preemptions']} requests: its KV cache is too small for the load")
+    fallbacks = _fallback([theirs for _, theirs in pairs])
+    if faults := {reason: count for reason, count in (fallbacks["fallbacks"] or {}).items() if reason in FAULTS}:
+        listed = ", ".join(f"{reason} ({count})" for reason, count in faults.items())
+        share = fallbacks["target_only_share"]
+        reasons.append(f"the arm fell back to target-only decoding for {share:.0%} of the time: {listed}")
     if not any(record.num_draft_tokens for block in blocks for record in block.arm):
         reasons.append("nothing was drafted: this is not a speculative arm")
     return reasons

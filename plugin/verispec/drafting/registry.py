@@ -19,6 +19,7 @@ def make_drafter(name: str, options: Mapping[str, Any]) -> Drafter:
 
     Raises:
         DrafterError: no such drafter, or it refuses the options.
+        Exception: whatever its module or its constructor raises beside.
 
     """
     factory = DRAFTERS.get(name) or _import_class(name)
@@ -37,6 +38,11 @@ def _import_class(path: str) -> Callable[..., Drafter]:
     if not module_name:
         raise DrafterError(f"drafter {path!r} is none of {', '.join(DRAFTERS)} and no import path of a class")
     try:
-        return getattr(importlib.import_module(module_name), class_name)  # type: ignore[no-any-return]
-    except (ImportError, AttributeError) as error:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise  # the module is there: something that it needs is not
         raise DrafterError(f"drafter {path!r} cannot be imported: {error}") from error
+    if not hasattr(module, class_name):
+        raise DrafterError(f"drafter {path!r} cannot be imported: {module_name} has no {class_name}")
+    return getattr(module, class_name)  # type: ignore[no-any-return]

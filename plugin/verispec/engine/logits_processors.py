@@ -14,13 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_LIST_DRAFTERS = ("custom_class", "ngram", "suffix")
-"""Methods whose drafts can be withdrawn for single requests."""
+LIST_DRAFTERS = ("custom_class", "ngram", "suffix")
+"""Methods that draft on the processor, a list for each request, each trimmed to its request's own room."""
 
 
 def can_serve_all(speculative_config: Any) -> bool:
     """Whatever logits processor a request of this server uses, it can be served, if need be without drafts."""
-    return speculative_config is not None and speculative_config.method in _LIST_DRAFTERS
+    return speculative_config is not None and speculative_config.method in LIST_DRAFTERS
 
 
 def load_all(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -33,13 +33,6 @@ def load_all(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(vllm_config, device, is_pin_memory, *args, **kwargs)
 
     return build_logitsprocs
-
-
-def withdraw_drafts(drafts: list[list[int]] | Tensor, logitsprocs: Any) -> None:
-    """Leave requests without drafts whose custom processors could not follow them; drafts are given by batch row."""
-    if isinstance(drafts, list):
-        for row in _rows_with_custom_processors(logitsprocs, len(drafts)):
-            drafts[row] = []
 
 
 def apply_at_drafts(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -107,7 +100,8 @@ def min_tokens_after_drafts(logitsprocs: Any, num_drafts: Sequence[int]) -> Iter
         processor.logits_slice, processor.restore_logits_slice = saved
 
 
-def _rows_with_custom_processors(logitsprocs: Any, count: int) -> set[int]:
+def rows_with_custom_processors(logitsprocs: Any, count: int) -> set[int]:
+    """Of the first `count` batch rows, those whose processors could not follow drafts."""
     from vllm.v1.sample.logits_processor import BUILTIN_LOGITS_PROCESSORS, AdapterLogitsProcessor
 
     rows: set[int] = set()

@@ -1,6 +1,5 @@
 """vLLM's `custom_class` proposer: asks the drafter, checks its answer, sends q ahead to the verifier."""
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,11 +7,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from verispec.drafting import DraftRequest, Proposal, make_drafter
+from verispec.control import Reason
+from verispec.drafting import Drafter, DrafterError, DraftRequest, Proposal, make_drafter
 from verispec.engine import runtime
 from verispec.engine.q_channel import DraftLaw
+from verispec.engine.request_choice import wants_drafts
 
-logger = logging.getLogger("vllm.verispec")
 LAW_TOLERANCE = 1e-3
 """How far the sum of a row of q may be from 1."""
 
@@ -20,8 +20,9 @@ LAW_TOLERANCE = 1e-3
 class Proposer:
     """`--speculative-config '{"method": "custom_class", "model": "verispec.engine.Proposer", …}'`.
 
-    Built by vLLM in the worker process (vllm.v1.spec_decode.custom_class_proposer). Whatever the drafter does, its
-    drafts are trimmed to what the engine can take, and an exception means no drafts in that step, never a failed step.
+    Built by vLLM in the worker process (vllm.v1.spec_decode.custom_class_proposer). What a drafter answers is checked
+    before vLLM sees it. One that fails to load, raises, or answers something unusable costs its drafts, never a step:
+    the server falls back to target-only decoding.
 
     Args:
         vllm_config: vLLM's VllmConfig.
@@ -34,13 +35,23 @@ class Proposer:
 
     def __init__(self, vllm_config: Any) -> None:
         self._runtime = runtime.current()
-        settings = self._runtime.settings
-        self._drafter = make_drafter(settings.drafter, settings.drafter_options)
+        self._drafter: Drafter | None = None
+        self._in_doubt = False
         self._max_tokens: int = vllm_config.speculative_config.num_speculative_tokens
         self._max_model_len: int = vllm_config.model_config.max_model_len
         self._vocab_size: int = vllm_config.model_config.get_vocab_size()
         self._known: set[str] = set()
         self._runner: Any = None
+        self._load()
+
+    def _load(self) -> None:
+        settings = self._runtime.settings
+        try:
+            self._drafter = make_drafter(settings.drafter, settings.drafter_options)
+        except DrafterError:
+            raise
+        except Exception as error:
+            self._fault(Reason.LOAD_FAILED, error)
 
     def bind(self, runner: Any) -> None:
         """Give access to the model runner, which vLLM does not hand to custom proposers."""
@@ -69,18 +80,25 @@ class Proposer:
 
         """
         drafts: list[list[int]] = [[] for _ in sampled_token_ids]
+        if self._drafter is None:  # drafting was switched on again after a failed start
+            self._load()
         rows = [row for row, sampled in enumerate(sampled_token_ids) if sampled]
-        requests = {row: self._request(row, int(num_tokens_no_spec[row]), token_ids_cpu) for row in rows}
-        requests = {row: request for row, request in requests.items() if request.max_tokens > 0}
-        self._forget_ended()
         for row in rows:
             self._runtime.q_channel.send(self._runner.input_batch.req_ids[row], None)
+        self._forget_ended()
+        wanting = [row for row in rows if self._wants_drafts(row)]
+        requests = {row: self._request(row, int(num_tokens_no_spec[row]), token_ids_cpu) for row in wanting}
+        requests = {row: request for row, request in requests.items() if request.max_tokens > 0}
         for row, proposal in zip(requests, self._ask(list(requests.values())), strict=True):
             try:
                 drafts[row] = self._accept(requests[row], proposal)
-            except Exception:
-                self._drafter_failed()
+            except Exception as error:
+                self._fault(Reason.INVALID_OUTPUT, error)
         return drafts
+
+    def _wants_drafts(self, row: int) -> bool:
+        request = self._runner.requests[self._runner.input_batch.req_ids[row]]
+        return wants_drafts(request.sampling_params, self._runtime.settings.draft_by_default)
 
     def _request(self, row: int, length: int, token_ids_cpu: NDArray[np.int32]) -> DraftRequest:
         request_id = self._runner.input_batch.req_ids[row]
@@ -96,57 +114,80 @@ class Proposer:
 
     def _ask(self, requests: list[DraftRequest]) -> Sequence[Proposal]:
         """The drafter's proposals, or none at all if it fails."""
+        nothing = [Proposal()] * len(requests)
+        if self._drafter is None:
+            return nothing
         try:
             proposals = self._drafter.propose(requests)
+        except Exception as error:
+            self._fault(reason_of(error), error)
+            return nothing
+        try:
             if len(proposals) != len(requests):
-                raise ValueError(f"{len(proposals)} proposals for {len(requests)} requests")
-        except Exception:
-            self._drafter_failed()
-            return [Proposal()] * len(requests)
+                raise UnusableProposal(f"{len(proposals)} proposals for {len(requests)} requests")
+        except Exception as error:
+            self._fault(Reason.INVALID_OUTPUT, error)
+            return nothing
         return proposals
 
-    def _drafter_failed(self) -> None:
-        """Count the exception that is being handled; the first is logged."""
-        if not self._runtime.counters.drafter_errors:
-            logger.exception("verispec: the drafter failed; going on without its drafts (later failures are counted)")
-        self._runtime.counters.drafter_errors += 1
+    def _fault(self, reason: Reason, error: Exception) -> None:
+        """Fall back; a drafter in doubt starts again from nothing when its turn comes."""
+        self._in_doubt = True
+        self._runtime.fallback.trip(reason, f"{type(error).__name__}: {error}")
 
     def _accept(self, request: DraftRequest, proposal: Proposal) -> list[int]:
-        """Trim a proposal to what may be verified, and send its law ahead."""
+        """Cut a proposal to the room there is, and send its law ahead.
+
+        Raises:
+            UnusableProposal: an id outside the vocabulary, or a law that is none.
+
+        """
         proposed = [int(token) for token in proposal.token_ids]
-        valid = next((i for i, t in enumerate(proposed) if not 0 <= t < self._vocab_size), len(proposed))
-        token_ids = proposed[: min(valid, request.max_tokens)]
-        probs = proposal.probs
-        lawful = probs is None or self._is_law(probs, len(proposed))
-        if not lawful or len(token_ids) < len(proposed):
+        outside = [token for token in proposed if not 0 <= token < self._vocab_size]
+        if outside:
+            raise UnusableProposal(f"token {outside[0]} is outside the vocabulary [0, {self._vocab_size})")
+        if proposal.probs is not None:
+            self._check_law(proposal.probs, proposed)
+        token_ids = proposed[: request.max_tokens]
+        if len(token_ids) < len(proposed):
             self._runtime.counters.proposals_cut += 1
-        # Where what is submitted depends on the drafted tokens themselves (an id outside the vocabulary here, the
-        # grammar in the scheduler), only the point-mass rule is exact.
-        if (
-            probs is not None
-            and lawful
-            and valid == len(proposed)
-            and not has_grammar(self._runner, request.request_id)
-        ):
-            law = DraftLaw(token_ids, probs[: len(token_ids)].to(torch.float32))
+        # The scheduler drops drafts by their content where there is a grammar: only the point-mass rule is exact then.
+        if proposal.probs is not None and not has_grammar(self._runner, request.request_id):
+            law = DraftLaw(token_ids, proposal.probs[: len(token_ids)].to(torch.float32))
             self._runtime.q_channel.send(request.request_id, law)
         return token_ids
 
-    def _is_law(self, probs: torch.Tensor, rows: int) -> bool:
+    def _check_law(self, probs: torch.Tensor, token_ids: list[int]) -> None:
         """Rows of probabilities, one for each drafted token: an unnormalised q would bias the rule in silence."""
-        if probs.shape != (rows, self._vocab_size):
-            return False
-        return bool((probs >= 0).all() and ((probs.sum(dim=-1) - 1).abs() < LAW_TOLERANCE).all())
+        if probs.shape != (len(token_ids), self._vocab_size):
+            raise UnusableProposal(f"probs has shape {list(probs.shape)}, not [{len(token_ids)}, {self._vocab_size}]")
+        sums = probs.sum(dim=-1)
+        if not bool((probs >= 0).all() and ((sums - 1).abs() < LAW_TOLERANCE).all()):
+            raise UnusableProposal("a row of probs is no law: it has negative entries, or does not sum to 1")
+        if not bool((probs[range(len(token_ids)), token_ids] > 0).all()):
+            raise UnusableProposal("a drafted token has probability 0 in probs: it was not drawn from it")
 
     def _forget_ended(self) -> None:
         ended = self._known - self._runner.requests.keys()
-        if ended:
-            self._known -= ended
-            self._runtime.q_channel.forget(ended)
+        forgotten = self._known if self._in_doubt else ended
+        if forgotten and self._drafter is not None:
+            self._in_doubt = False
             try:
-                self._drafter.forget(ended)
-            except Exception:
-                self._drafter_failed()
+                self._drafter.forget(set(forgotten))
+            except Exception as error:
+                self._fault(Reason.RAISED, error)
+        self._runtime.q_channel.forget(ended)
+        self._known -= ended
+
+
+class UnusableProposal(ValueError):
+    """A drafter's answer that cannot be verified."""
+
+
+def reason_of(error: Exception) -> Reason:
+    """Of an exception out of a drafter."""
+    short = isinstance(error, MemoryError | torch.OutOfMemoryError)
+    return Reason.MEMORY_PRESSURE if short else Reason.RAISED
 
 
 def has_grammar(runner: Any, request_id: str) -> bool:

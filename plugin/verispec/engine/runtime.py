@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from verispec.control import AcceptanceWatch, Fallback
 from verispec.engine.counters import Counters
 from verispec.engine.q_channel import QChannel
 from verispec.engine.seams import SEAMS
@@ -19,19 +20,29 @@ class Runtime:
     """Settings and state that the adapters of one process share.
 
     Attributes:
+        speculative: false in a target-only server, which only draws seeded requests by their keys.
+        has_drafted: the drafter has answered once; a first answer may take longer, for it may compile.
         seeded: the seeded requests of the step that is being sampled.
+        failed: requests of this step that cannot be sampled for.
 
     """
 
     settings: Settings
+    speculative: bool = True
+    has_drafted: bool = False
     seeded: "SeededRequests | None" = None
     counters: Counters = field(default_factory=Counters)
+    failed: set[str] = field(default_factory=set)
     q_channel: QChannel = field(init=False)
+    fallback: Fallback = field(init=False)
     verifier: Verifier = field(init=False)
 
     def __post_init__(self) -> None:
+        limits = self.settings.fallback
         self.q_channel = QChannel(self.counters)
-        self.verifier = Verifier(self.settings.rule, self.counters)
+        self.fallback = Fallback(limits.cooldown_s)
+        acceptance = AcceptanceWatch(limits.min_acceptance, limits.acceptance_window)
+        self.verifier = Verifier(self.settings.rule, self.counters, self.fallback, acceptance)
 
     def status(self) -> dict[str, Any]:
         """What `/verispec/status` reports of this process."""
@@ -40,6 +51,7 @@ class Runtime:
             "settings": self.settings.model_dump(),
             "seams": [seam.name for seam in SEAMS if seam.active],
             "counters": self.counters.as_dict(),
+            "fallback": self.fallback.status() if self.speculative else None,
         }
 
 
@@ -47,10 +59,10 @@ _current: Runtime | None = None
 _refusal: Exception | None = None
 
 
-def start(settings: Settings) -> Runtime:
+def start(settings: Settings, speculative: bool = True) -> Runtime:
     """Make this process's runtime."""
     global _current
-    _current = Runtime(settings)
+    _current = Runtime(settings, speculative)
     return _current
 
 
@@ -81,3 +93,10 @@ def current() -> Runtime:
 def status() -> dict[str, Any] | None:
     """The status of this process, None where verispec is not active."""
     return _current.status() if _current else None
+
+
+def switch(on: bool) -> dict[str, Any] | None:
+    """Stop drafting in this process, or start it again; the status after it, None where verispec is not active."""
+    if _current is not None:
+        _current.fallback.switch(on)
+    return status()

@@ -83,6 +83,7 @@ class Seam:
 
 _RUNNER = "vllm.v1.worker.gpu_model_runner"
 _REJECTION = "vllm.v1.sample.rejection_sampler"
+_SCHEDULER = "vllm.v1.core.sched.scheduler"
 
 RUNNER_INIT = Seam(
     "model-runner",
@@ -100,6 +101,14 @@ RUNNER_V2_INIT = Seam(
     why="Model Runner V2 has no custom proposers, nor this verifier, nor keyed draws: settings that name verispec are "
     "refused",
     removed_when="Model Runner V2 offers custom proposers, a replaceable rejection sampler and keyed draws",
+)
+SCHEDULER_INIT = Seam(
+    "scheduler",
+    _SCHEDULER,
+    "Scheduler.__init__",
+    ("self", "vllm_config"),
+    why="the scheduler's seams are installed where a speculative scheduler is built, often a process of its own",
+    removed_when="vLLM calls plugins with the configuration before it builds the scheduler",
 )
 RULE = Seam(
     "rejection-rule",
@@ -140,7 +149,7 @@ FITS = Seam(
     _RUNNER,
     "GPUModelRunner._input_fits_in_drafter",
     ("self", "common_attn_metadata"),
-    why="one request near max_model_len switches drafting off for all; verispec trims each request's own draft",
+    why="one request near max_model_len switches drafting off for all; list drafters trim each request's own",
     removed_when="vLLM trims drafts per request",
 )
 SAMPLING_STEP = Seam(
@@ -162,14 +171,14 @@ OWN_DRAWS = Seam(
     why="vLLM draws seeded requests from a generator, whose state depends on what was drafted and rejected",
     removed_when="vLLM draws seeded requests by (seed, position)",
 )
-GENERATORS = Seam(
-    "generators",
+BOOKKEEPING = Seam(
+    "bookkeeping",
     _RUNNER,
     "GPUModelRunner._bookkeeping_sync",
     ("self", "scheduler_output", "sampler_output", "logits", "hidden_states", "num_scheduled_tokens"),
     why="a seeded request whose prompt is prefilled in chunks has its generator rewound, which CPUs do not support: "
-    "the server ends; keyed draws need no generator",
-    removed_when="vLLM draws seeded requests by (seed, position)",
+    "the server ends; keyed draws need no generator. And here the scheduler can be told of logits that are not numbers",
+    removed_when="vLLM draws seeded requests by (seed, position), and fails requests with NaN logits one by one",
 )
 LOGITS_PROCESSORS = Seam(
     "logits-processors",
@@ -192,25 +201,86 @@ DRAFTS = Seam(
     _RUNNER,
     "GPUModelRunner.propose_draft_token_ids",
     ("self", "scheduler_output", "sampled_token_ids"),
-    why="a custom logits processor knows committed tokens only: its request is served without drafts; and proposing is "
-    "timed here, whoever drafts",
-    removed_when="logits processors can be applied at drafted positions, and vLLM reports the time of drafting",
+    why="here drafting is skipped, timed, and its failures caught, whoever drafts; and requests go without drafts that "
+    "ask for it, or have a custom logits processor, which knows committed tokens only",
+    removed_when="vLLM survives a failing proposer and lets requests go without drafts, and logits processors can be "
+    "applied at drafted positions",
+)
+NO_ROOM = Seam(
+    "no-room",
+    _RUNNER,
+    "GPUModelRunner._copy_draft_token_ids_to_cpu",
+    ("self", "scheduler_output", "zeros_only"),
+    why="near max_model_len vLLM submits zeros in the place of drafts, verifies them, and counts them as rejected",
+    removed_when="vLLM submits no drafts where none were made",
+)
+FORWARD = Seam(
+    "forward-pass",
+    _RUNNER,
+    "GPUModelRunner.execute_model",
+    ("self", "scheduler_output"),
+    why="the time of the target's pass is known nowhere else",
+    removed_when="vLLM reports the time of steps with and without drafts",
+)
+AFTER_FORWARD = Seam(
+    "after-forward-pass",
+    _RUNNER,
+    "GPUModelRunner.sample_tokens",
+    ("self", "grammar_output"),
+    why="the time of sampling, verifying, bookkeeping and drafting together is known nowhere else",
+    removed_when="vLLM reports the time of steps with and without drafts",
+)
+STEP_OUTPUT = Seam(
+    "step-output",
+    _SCHEDULER,
+    "Scheduler.update_from_output",
+    ("self", "scheduler_output", "model_runner_output"),
+    why="vLLM pads some steps with drafts of -1 and counts them as rejected; here they are told apart from drafts",
+    removed_when="vLLM leaves padding out of its counts",
+)
+COMMIT = Seam(
+    "commit",
+    _SCHEDULER,
+    "Scheduler._update_request_with_output",
+    ("self", "request", "new_token_ids"),
+    why="here accepted drafts are cut at stops and become committed tokens, which vLLM counts nowhere by position; and "
+    "a request whose logits are not numbers is ended with an error, where vLLM goes on with an arbitrary token",
+    removed_when="vLLM counts committed tokens by position, and fails requests with NaN logits one by one",
+)
+ROUND_STATS = Seam(
+    "round-stats",
+    _SCHEDULER,
+    "Scheduler.make_spec_decoding_stats",
+    ("self", "spec_decoding_stats", "num_draft_tokens", "num_accepted_tokens", "num_invalid_spec_tokens", "request_id"),
+    why="a step that was only padded counts as a round in /metrics",
+    removed_when="vLLM leaves padding out of its counts",
+)
+REQUEST_STATS = Seam(
+    "request-stats",
+    "vllm.v1.metrics.stats",
+    "RequestSpecDecodeMetrics.observe",
+    ("self", "num_draft_tokens", "num_accepted"),
+    why="a step that was only padded counts as a round in a request's own metrics",
+    removed_when="vLLM leaves padding out of its counts",
 )
 INPUT_PROCESSOR = Seam(
     "input-processor",
     "vllm.v1.engine.input_processor",
     "InputProcessor.__init__",
     ("self", "vllm_config"),
-    why="min_p and logit_bias are refused with speculation before they reach the worker, which can serve them here",
-    removed_when="vLLM accepts min_p and logit_bias with speculation",
+    why="min_p and logit_bias are refused with speculation before they reach the worker, which can serve them here; "
+    "and an unknown choice about drafting (vllm_xargs) can be refused here with an HTTP 400",
+    removed_when="vLLM accepts min_p and logit_bias with speculation, and plugins may validate requests",
 )
 
-KEYED_SEAMS = (SAMPLING_STEP, OWN_DRAWS, GENERATORS)
+KEYED_SEAMS = (SAMPLING_STEP, OWN_DRAWS, BOOKKEEPING)
 """What draws seeded requests by their keys; a target-only server that names verispec in its settings has these."""
 SPECULATIVE_SEAMS = (
-    RULE, SAMPLING_PARAMETERS, DRAFT_PROBS, FITS, LOGITS_PROCESSORS, PROCESSORS_AT_DRAFTS, DRAFTS, *KEYED_SEAMS
+    RULE, SAMPLING_PARAMETERS, DRAFT_PROBS, FITS, NO_ROOM, LOGITS_PROCESSORS, PROCESSORS_AT_DRAFTS, DRAFTS, FORWARD,
+    AFTER_FORWARD, *KEYED_SEAMS
 )  # fmt: skip
-SEAMS = (RUNNER_INIT, INPUT_PROCESSOR, *SPECULATIVE_SEAMS)
+SCHEDULER_SEAMS = (STEP_OUTPUT, COMMIT, ROUND_STATS, REQUEST_STATS)
+SEAMS = (RUNNER_INIT, SCHEDULER_INIT, INPUT_PROCESSOR, *SPECULATIVE_SEAMS, *SCHEDULER_SEAMS)
 
 
 def check_version() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from verispec.control import AcceptanceWatch, Fallback, Reason
 from verispec.coupling import RULES, Draws, Round, Verdict, gumbel
 from verispec.coupling.round import PADDING
-from verispec.engine.counters import Counters
+from verispec.engine.counters import Counters, add_at
 from verispec.engine.seeded import SeededRequests
 
 GREEDY_TEMPERATURE = 0
@@ -21,12 +22,16 @@ class Verifier:
     Args:
         rule: a name in verispec.coupling.RULES.
         counters: where rounds are counted.
+        fallback: is told when acceptance has collapsed, or a draft is no token.
+        acceptance: finds a collapse.
 
     """
 
-    def __init__(self, rule: str, counters: Counters) -> None:
+    def __init__(self, rule: str, counters: Counters, fallback: Fallback, acceptance: AcceptanceWatch) -> None:
         self.rule = RULES[rule]
         self._counters = counters
+        self._fallback = fallback
+        self._acceptance = acceptance
         self._expected: tuple[Tensor | None, SeededRequests | None] | None = None
 
     def expect_round(self, point_mass: Tensor | None, seeded: SeededRequests | None) -> None:
@@ -68,14 +73,27 @@ class Verifier:
                 tokens = self._decide(round_, seeded).token_ids
                 width = max_spec_len + 1 - tokens.shape[1]
                 output = torch.nn.functional.pad(tokens, (0, width), value=PADDING).to(torch.int32)
-            if expected and draft_token_ids.numel():
-                self._counters.rounds += 1
-                self._counters.drafted_tokens += draft_token_ids.numel()
-                self._counters.accepted_tokens += int((output != PADDING).sum()) - len(num_draft_tokens)
+            if expected:
+                self._count(draft_token_ids, target_logits.shape[-1], output)
                 self._counters.rule_seconds += perf_counter() - started
             return output
 
         return rejection_sample
+
+    def _count(self, draft_token_ids: Tensor, vocab: int, output: Tensor) -> None:
+        """A finished round; the scheduler's padding (-1) is no draft."""
+        drafts = [token for token in draft_token_ids.tolist() if token != PADDING]
+        if not drafts:
+            return
+        kept = (output[:, 1:] != PADDING).sum(dim=0).tolist()
+        self._counters.rounds += 1
+        self._counters.drafted_tokens += len(drafts)
+        self._counters.accepted_tokens += sum(kept)
+        add_at(self._counters.accepted_per_position, kept)
+        if not all(0 <= token < vocab for token in drafts):
+            self._fallback.trip(Reason.RULE_CHECK, "a draft is no token of the vocabulary")
+        if collapse := self._acceptance.observe(len(drafts), sum(kept)):
+            self._fallback.trip(Reason.ACCEPTANCE_COLLAPSE, collapse)
 
     def _decide(self, round_: Round, seeded: SeededRequests | None) -> Verdict:
         """By the configured rule; seeded requests by the target's own draws, unless a draft has a law of its own."""

@@ -150,3 +150,13 @@ vllm:spec_decode_num_drafts_created{engine="1"} 1.7e+09
 vllm:num_requests_running{engine="0"} 3.0
 """
     assert parse_metrics(text) == {"accepted_tokens": 26.0, "drafts": 30.0, "running": 3.0}
+
+
+def test_fallbacks_are_summed_by_reason():
+    text = """
+verispec:fallbacks_total{engine="0",reason="raised"} 2.0
+verispec:fallbacks_total{engine="1",reason="raised"} 1.0
+verispec:fallbacks_total{engine="0",reason="stalled"} 0.0
+verispec:target_only_seconds_total{engine="0"} 61.5
+"""
+    assert parse_metrics(text) == {"fallbacks.raised": 3.0, "fallbacks.stalled": 0.0, "target_only_s": 61.5}

@@ -24,6 +24,15 @@ async def test_batch_size_is_the_mean_of_steady_samples():
     assert measures["preemptions"] is None  # this server has no such counter
 
 
+async def test_fallbacks_are_those_of_the_run():
+    server = FakeServer(speculative=True, falls_back="raised", bodies=[{}] * 5)
+    async with serving(server) as url, ServerWatch(url, lambda: 1) as watch:
+        server.bodies += [{}] * 2
+    measures = watch.measures(1)
+    assert measures["fallbacks"] == {"raised": 2}
+    assert measures["target_only_s"] == pytest.approx(0.002)
+
+
 async def test_a_server_without_metrics_gives_none():
     async with ServerWatch("http://127.0.0.1:9", lambda: 1) as watch:
         pass

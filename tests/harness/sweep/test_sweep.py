@@ -112,6 +112,25 @@ def test_an_arm_that_never_drafts_is_invalid_not_even(fake_scenario, tmp_path):
     assert result.returncode == 1  # no cell is valid: the answer is no
 
 
+def test_faults_of_the_arm_are_recorded_and_make_it_invalid(fake_scenario, tmp_path):
+    path, out = fake_scenario(fake={"server": {"falls_back": "stalled"}}, load={"concurrency": [1]}), tmp_path / "out"
+    assert verispec("sweep", path, "--out", out).returncode == 1
+    (comparison,) = strict_json(out / "summary.json")["comparisons"]
+    assert comparison["fallbacks"] == {"stalled": 12}
+    assert 0 < comparison["target_only_share"] < 1
+    (reason,) = comparison["reasons"]
+    assert reason.startswith("the arm fell back to target-only decoding for ")
+    assert reason.endswith("of the time: stalled (12)")
+
+
+def test_a_fallback_that_is_part_of_how_the_arm_works_is_recorded_and_valid(fake_scenario, tmp_path):
+    fake = {"server": {"falls_back": "acceptance-collapse"}}
+    assert verispec("sweep", fake_scenario(fake=fake), "--out", tmp_path / "out").returncode == 0
+    for comparison in strict_json(tmp_path / "out" / "summary.json")["comparisons"]:
+        assert comparison["fallbacks"]["acceptance-collapse"] > 0
+        assert comparison["valid"]
+
+
 def test_contaminated_blocks_are_measured_again_with_other_prompts_and_flagged(fake_scenario, tmp_path):
     """With a stranger at work all along, every block is retried once, and the cell is invalid in the end."""
     out = tmp_path / "out"

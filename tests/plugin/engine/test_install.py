@@ -3,22 +3,20 @@
 from types import SimpleNamespace
 
 import pytest
-import torch
 
-from tests.plugin.engine.processors import no_processors
 from verispec.engine import install, runtime, seams
 from verispec.engine.seams import Seam, SeamError
-from verispec.settings import Settings
 
 OURS = "verispec.engine.Proposer"
 
 
-def config(model=OURS, additional=None, speculative=True, v2=False):
+def config(model=OURS, additional=None, speculative=True, v2=False, world_size=1):
     method = "custom_class" if model == OURS else model
     return SimpleNamespace(
         speculative_config=SimpleNamespace(model=model, method=method) if speculative else None,
         additional_config=additional if additional is not None else {},
         use_v2_model_runner=v2,
+        parallel_config=SimpleNamespace(world_size=world_size),
     )
 
 
@@ -35,7 +33,8 @@ def vllm_as_it_was(monkeypatch):
 
 def test_installing_puts_every_adapter_in_place():
     install.install(config())
-    assert [seam for seam in seams.SEAMS if seam.active] == list(seams.SPECULATIVE_SEAMS)
+    install.install_scheduler()
+    assert [seam for seam in seams.SEAMS if seam.active] == [*seams.SPECULATIVE_SEAMS, *seams.SCHEDULER_SEAMS]
     assert runtime.current().settings.rule == "token"
 
 
@@ -88,7 +87,7 @@ def test_a_runner_without_speculation_leaves_vllm_untouched(monkeypatch):
 
 def test_a_runner_without_speculation_that_names_verispec_draws_seeded_requests_by_their_keys(monkeypatch):
     built(V1, monkeypatch, config(speculative=False, additional={"verispec": {}}), install.watch_model_runner)
-    assert [seam for seam in seams.SEAMS[2:] if seam.active] == list(seams.KEYED_SEAMS)
+    assert [seam for seam in seams.SPECULATIVE_SEAMS if seam.active] == list(seams.KEYED_SEAMS)
 
 
 def refuses_min_p(monkeypatch, vllm_config) -> bool:
@@ -97,6 +96,7 @@ def refuses_min_p(monkeypatch, vllm_config) -> bool:
 
     def __init__(self, vllm_config):
         self.speculative_config = vllm_config.speculative_config
+        self.validate_logits_processors_params = lambda params: None
 
     monkeypatch.setattr(InputProcessor, "__init__", __init__)
     install.watch_input_processor()
@@ -141,22 +141,49 @@ def test_a_changed_constructor_hurts_only_servers_that_ask_for_verispec(monkeypa
         runtime.current()
 
 
-def test_drafts_of_vllms_drafters_are_point_masses_under_a_grammar():
-    grammar, free = (
-        SimpleNamespace(sampling_params=SimpleNamespace(structured_outputs=value)) for value in ({"regex": "a"}, None)
-    )
-    runner = SimpleNamespace(
-        input_batch=SimpleNamespace(req_ids=["a", "b", "c"]), requests={"a": free, "b": grammar, "c": free}
-    )
-    metadata = SimpleNamespace(num_draft_tokens=[1, 2, 0], draft_token_ids=torch.tensor([1, 2, 3]))
-    assert install._rows_under_grammar(runner, metadata).tolist() == [False, True, True]
+def test_parallel_workers_are_refused_where_verispec_is_asked_for(monkeypatch):
+    with pytest.raises(SeamError, match="verispec verifies in one process"):
+        built(V1, monkeypatch, config(world_size=2), install.watch_model_runner)
+    assert not seams.RULE.active
 
 
-@pytest.mark.parametrize(("num_drafts", "kept"), [([0, 0], False), ([3, 1], True)])
-def test_a_step_without_drafts_is_sampled_as_an_ordinary_one(num_drafts, kept):
-    runtime.start(Settings())
-    sample = install._sample_step(lambda self, logits, spec_decode_metadata: spec_decode_metadata)
-    batch = SimpleNamespace(generators={}, num_reqs=2, logitsprocs=no_processors())
-    metadata = SimpleNamespace(max_spec_len=max(num_drafts), num_draft_tokens=num_drafts)
-    assert (sample(SimpleNamespace(input_batch=batch), None, metadata) is metadata) is kept
-    assert sample(SimpleNamespace(input_batch=batch), None, None) is None
+def test_other_servers_with_parallel_workers_are_left_alone(monkeypatch):
+    assert built(V1, monkeypatch, config("eagle", world_size=2), install.watch_model_runner)
+    assert not seams.RULE.active
+
+
+def test_an_unknown_choice_about_drafting_is_refused_before_it_reaches_the_engine(monkeypatch):
+    from vllm import SamplingParams
+    from vllm.v1.engine.input_processor import InputProcessor
+
+    def __init__(self, vllm_config):
+        self.speculative_config = vllm_config.speculative_config
+        self.validate_logits_processors_params = lambda params: None
+
+    monkeypatch.setattr(InputProcessor, "__init__", __init__)
+    install.watch_input_processor()
+    validate = InputProcessor(config()).validate_logits_processors_params
+    validate(SamplingParams(extra_args={"verispec": "off"}))
+    with pytest.raises(ValueError, match=r"vllm_xargs\.verispec is 'never'"):
+        validate(SamplingParams(extra_args={"verispec": "never"}))
+
+
+@pytest.mark.parametrize(
+    ("vllm_config", "counted"),
+    [
+        (config("ngram"), True),
+        (config(speculative=False), False),
+        (config(v2=True), False),
+        (config(world_size=2), False),
+    ],
+)
+def test_commits_are_counted_where_a_scheduler_has_drafts_that_verispec_verifies(monkeypatch, vllm_config, counted):
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    def __init__(self, vllm_config):
+        pass
+
+    monkeypatch.setattr(Scheduler, "__init__", __init__)
+    install.watch_scheduler()
+    Scheduler(vllm_config)
+    assert seams.COMMIT.active is counted

@@ -1,4 +1,4 @@
-"""Bias, min_p and min_tokens at drafted positions and after them; whose drafts are withdrawn."""
+"""Bias, min_p and min_tokens at drafted positions and after them; who goes without drafts."""
 
 from types import SimpleNamespace
 
@@ -8,7 +8,12 @@ from vllm import SamplingParams
 
 from tests.engine.processors import ForbidRepeating
 from tests.plugin.engine.processors import processors_of
-from verispec.engine.logits_processors import apply_at_drafts, load_all, min_tokens_after_drafts, withdraw_drafts
+from verispec.engine.logits_processors import (
+    apply_at_drafts,
+    load_all,
+    min_tokens_after_drafts,
+    rows_with_custom_processors,
+)  # fmt: skip
 
 PLAIN = SamplingParams()
 
@@ -77,22 +82,17 @@ def test_min_tokens_is_restored_after_a_fault():
     assert masked(processors, 1) == {(0, 4)}
 
 
-def drafts_left(requests, *custom):
-    drafts = [[1, 2] for _ in requests]
-    withdraw_drafts(drafts, processors_of([(params, []) for params in requests], *custom))
-    return [bool(row) for row in drafts]
+def without_drafts(requests, *custom):
+    return rows_with_custom_processors(processors_of([(params, []) for params in requests], *custom), len(requests))
 
 
-def test_drafts_are_withdrawn_from_requests_with_a_custom_processor_alone():
+def test_a_custom_processor_keeps_drafts_from_the_requests_that_it_concerns():
     forbidding = SamplingParams(extra_args={"forbid_repeating": True})
-    assert drafts_left([PLAIN, forbidding, SamplingParams(min_p=0.1, logit_bias={1: 1.0})], ForbidRepeating) == [
-        True,
-        False,
-        True,
-    ]
+    requests = [PLAIN, forbidding, SamplingParams(min_p=0.1, logit_bias={1: 1.0})]
+    assert without_drafts(requests, ForbidRepeating) == {1}
 
 
-def test_a_processor_that_does_not_say_whom_it_concerns_withdraws_all_drafts():
+def test_a_processor_that_does_not_say_whom_it_concerns_keeps_drafts_from_all():
     class Opaque:
         def __init__(self, *_):
             pass
@@ -103,8 +103,8 @@ def test_a_processor_that_does_not_say_whom_it_concerns_withdraws_all_drafts():
         def update_state(self, update):
             pass
 
-    assert drafts_left([PLAIN, PLAIN]) == [True, True]
-    assert drafts_left([PLAIN, PLAIN], Opaque) == [False, False]
+    assert without_drafts([PLAIN, PLAIN]) == set()
+    assert without_drafts([PLAIN, PLAIN], Opaque) == {0, 1}
 
 
 @pytest.mark.parametrize(("method", "seen"), [("custom_class", None), ("ngram", None), ("eagle", "a config")])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from verispec.drafting import Proposal
+from verispec.control import Reason
+from verispec.drafting import DrafterError, Proposal
 from verispec.engine import runtime
 from verispec.engine.proposer import Proposer
 from verispec.settings import Settings
@@ -37,8 +38,12 @@ def request(grammar=None, temperature=0.0):
 
 @pytest.fixture
 def proposer(monkeypatch):
+    return proposer_of(monkeypatch, "Scripted")
+
+
+def proposer_of(monkeypatch, drafter):
     monkeypatch.setattr(runtime, "_current", None)
-    runtime.start(Settings(drafter=f"{__name__}.Scripted"))
+    runtime.start(Settings(drafter=f"{__name__}.{drafter}"))
     config = SimpleNamespace(
         speculative_config=SimpleNamespace(num_speculative_tokens=3),
         model_config=SimpleNamespace(max_model_len=16, get_vocab_size=lambda: 10),
@@ -57,6 +62,10 @@ def propose(proposer, sampled=((1,), (2,)), lengths=(4, 5)):
 
 def counters():
     return runtime.current().counters
+
+
+def fallback():
+    return runtime.current().fallback
 
 
 def sent_for(request_id, drafts):
@@ -88,36 +97,59 @@ def test_too_long_drafts_are_cut(proposer):
     ANSWER["propose"] = [Proposal([1, 2, 3, 4, 5]), Proposal()]
     assert propose(proposer) == [[1, 2, 3], []]
     assert counters().proposals_cut == 1
+    assert fallback().drafting
 
 
-@pytest.mark.parametrize("bad", [-1, 10, 2**40])
-def test_drafts_end_before_an_id_outside_the_vocabulary(proposer, bad):
-    ANSWER["propose"] = [Proposal([1, bad, 2]), Proposal()]
-    assert propose(proposer) == [[1], []]
+UNUSABLE = {
+    "an id below the vocabulary": Proposal([1, -1, 2]),
+    "an id above the vocabulary": Proposal([1, 10]),
+    "an id that fits no integer of the engine": Proposal([2**40]),
+    "a list of tokens": [1, 2],
+    "nothing": None,
+    "tokens that are no numbers": Proposal(["x"]),
+    "probs that are no tensor": Proposal([1], [[0.1] * 10]),
+    "probs of another vocabulary": Proposal([1, 2], torch.full((2, 9), 1 / 9)),
+    "probs of another length": Proposal([1], torch.full((2, 10), 0.1)),
+    "probs that sum to 2": Proposal([1], torch.full((1, 10), 0.2)),
+    "probs that are not numbers": Proposal([1], torch.full((1, 10), torch.nan)),
+    "probs below 0": Proposal([1], torch.tensor([[-0.1, 0.3, *[0.1] * 8]])),
+    "probs of 0": Proposal([1], torch.zeros(1, 10)),
+    "a draft that its probs exclude": Proposal([0], torch.tensor([[0.0, 1.0, *[0.0] * 8]])),
+}
 
 
-@pytest.mark.parametrize("answer", [[], [Proposal()], [Proposal()] * 3])
+@pytest.mark.parametrize("answer", UNUSABLE.values(), ids=UNUSABLE)
+def test_an_unusable_answer_costs_its_request_the_draft_and_ends_drafting(proposer, answer):
+    ANSWER["propose"] = [answer, Proposal([3])]
+    assert propose(proposer) == [[], [3]]
+    assert sent_for("a", [1]) is None
+    assert fallback().reason is Reason.INVALID_OUTPUT
+
+
+@pytest.mark.parametrize("answer", [[], [Proposal()], [Proposal()] * 3, None, 7])
 def test_a_wrong_number_of_proposals_means_no_drafts(proposer, answer):
     ANSWER["propose"] = answer
     assert propose(proposer) == [[], []]
-    assert counters().drafter_errors == 1
+    assert fallback().reason is Reason.INVALID_OUTPUT
 
 
-def test_a_drafter_that_raises_means_no_drafts_and_is_counted(proposer):
+def test_a_drafter_that_raises_means_no_drafts(proposer):
     def explode(requests):
         raise RuntimeError("boom")
 
     ANSWER["propose"] = explode
     assert propose(proposer) == [[], []]
-    assert propose(proposer) == [[], []]
-    assert counters().drafter_errors == 2
+    assert fallback().reason is Reason.RAISED
 
 
-@pytest.mark.parametrize("answer", [[1, 2], None, Proposal(["x"]), Proposal([1], [[0.1] * 10])])
-def test_an_answer_that_is_no_proposal_costs_only_its_own_request(proposer, answer):
-    ANSWER["propose"] = [answer, Proposal([3])]
-    assert propose(proposer) == [[], [3]]
-    assert counters().drafter_errors == 1
+def test_a_drafter_in_doubt_starts_again_from_nothing(proposer):
+    ANSWER["propose"] = [None, Proposal()]
+    propose(proposer)
+    ANSWER["propose"] = [Proposal([1]), Proposal()]
+    propose(proposer)
+    assert proposer._drafter.forgotten == ["a", "b"]
+    propose(proposer)
+    assert proposer._drafter.forgotten == ["a", "b"]
 
 
 def test_forgetting_may_fail(proposer, monkeypatch):
@@ -128,15 +160,51 @@ def test_forgetting_may_fail(proposer, monkeypatch):
     proposer._runner.input_batch.req_ids = ["b"]
     ANSWER["propose"] = [Proposal([4])]
     assert propose(proposer, sampled=((2,),), lengths=(6,)) == [[4]]
-    assert counters().drafter_errors == 1
+    assert fallback().reason is Reason.RAISED
 
 
-@pytest.mark.parametrize("row", [[0.2] * 10, [float("nan")] * 10, [-0.1, 0.3, *[0.1] * 8], [0.0] * 10])
-def test_a_q_that_is_no_law_is_not_sent(proposer, row):
-    ANSWER["propose"] = [Proposal([1], torch.tensor([row])), Proposal()]
-    assert propose(proposer)[0] == [1]
-    assert sent_for("a", [1]) is None
-    assert counters().proposals_cut == 1
+def test_requests_that_go_without_drafts_are_not_asked_for(proposer):
+    proposer._runner.requests["a"].sampling_params.extra_args = {"verispec": "off"}
+    ANSWER["propose"] = [Proposal([7])]
+    assert propose(proposer) == [[], [7]]
+
+
+class Failing:
+    """A drafter whose files are missing, until they are there."""
+
+    missing = True
+
+    def __init__(self):
+        if self.missing:
+            raise OSError("no such file")
+
+    def propose(self, requests):
+        return [Proposal([5])] * len(requests)
+
+    def forget(self, request_ids):
+        pass
+
+
+def test_a_drafter_that_fails_to_load_leaves_a_target_only_server_until_it_is_switched_on(monkeypatch):
+    proposer = proposer_of(monkeypatch, "Failing")
+    assert fallback().reason is Reason.LOAD_FAILED
+    assert propose(proposer) == [[], []]
+    monkeypatch.setattr(Failing, "missing", False)
+    fallback().switch(True)
+    assert propose(proposer) == [[5], [5]]
+    assert fallback().drafting
+
+
+def test_a_drafter_that_still_fails_to_load_is_given_up_again(monkeypatch):
+    proposer = proposer_of(monkeypatch, "Failing")
+    fallback().switch(True)
+    assert propose(proposer) == [[], []]
+    assert fallback().reason is Reason.LOAD_FAILED
+
+
+def test_settings_that_name_no_drafter_are_refused_at_the_start(monkeypatch):
+    with pytest.raises(DrafterError, match="has no Nobody"):
+        proposer_of(monkeypatch, "Nobody")
 
 
 def test_the_law_of_a_draft_is_sent_under_its_request_id(proposer):
@@ -150,19 +218,6 @@ def test_the_law_of_a_cut_draft_is_cut_with_it(proposer):
     ANSWER["propose"] = [Proposal([1, 2, 3, 4], torch.full((4, 10), 0.1)), Proposal()]
     propose(proposer)
     assert sent_for("a", [1, 2, 3]).shape == (3, 10)
-
-
-def test_a_law_of_another_shape_is_not_sent(proposer):
-    ANSWER["propose"] = [Proposal([1, 2], torch.full((2, 9), 1 / 9)), Proposal()]
-    assert propose(proposer)[0] == [1, 2]
-    assert sent_for("a", [1, 2]) is None
-    assert counters().proposals_cut == 1
-
-
-def test_a_draft_that_was_cut_because_of_its_tokens_is_a_point_mass(proposer):
-    ANSWER["propose"] = [Proposal([1, 99], torch.full((2, 10), 0.1)), Proposal()]
-    assert propose(proposer)[0] == [1]
-    assert sent_for("a", [1]) is None
 
 
 def test_a_request_under_a_grammar_is_a_point_mass(proposer):

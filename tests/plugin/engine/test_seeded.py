@@ -9,9 +9,7 @@ import torch
 from verispec.coupling.keyed import Stream, keys
 from verispec.coupling.sampling import race
 from verispec.engine import runtime
-from verispec.engine.counters import Counters
 from verispec.engine.seeded import SeededRequests, draw_by_key, leave_generators_alone
-from verispec.engine.verifier import Verifier
 from verispec.settings import Settings
 
 
@@ -79,7 +77,7 @@ def test_generators_are_hidden_from_the_bookkeeping_and_kept():
 
 
 def verdict(rule, drafts, seeded, draft_probs=None, point_mass=None):
-    verifier = Verifier(rule, Counters())
+    verifier = runtime.Runtime(Settings(rule=rule)).verifier
     verifier.expect_round(point_mass, seeded)
     counts = [len(d) for d in drafts]
     logits = torch.randn(sum(counts), 8, generator=torch.Generator().manual_seed(4))

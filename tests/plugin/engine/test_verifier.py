@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import torch
 from vllm.platforms import current_platform
 
+from verispec.control import AcceptanceWatch, Fallback, Reason
 from verispec.coupling import verify
 from verispec.engine.counters import Counters
 from verispec.engine.verifier import Verifier
@@ -25,6 +26,12 @@ def metadata(temperatures):
     )
 
 
+def made(counters=None, least=0.0, window=1000):
+    verifier = Verifier("token", counters or Counters(), Fallback(30), AcceptanceWatch(least, window))
+    verifier.fallback = verifier._fallback
+    return verifier
+
+
 def call(verifier, drafts, logits, temperatures, draft_probs=None, bonus=None, original=rejection_sample, **further):
     """drafts: a list of tokens for each request."""
     counts = [len(d) for d in drafts]
@@ -42,7 +49,7 @@ def call(verifier, drafts, logits, temperatures, draft_probs=None, bonus=None, o
 
 
 def test_shape_and_type_are_vllms():
-    result = call(Verifier("token", Counters()), [[1], [], [0, 0]], [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]], [0, 0, 0])
+    result = call(made(), [[1], [], [0, 0]], [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]], [0, 0, 0])
     assert result.dtype == torch.int32
     assert result.tolist() == [[1, 0, -1], [0, -1, -1], [0, 0, 0]]
 
@@ -51,7 +58,7 @@ def test_a_mixed_batch_gives_greedy_rows_their_argmax_and_sampled_rows_their_law
     trials = 4000
     logits = [[0.0, 1.0, 0.5], [0.0, 2.0, 1.0]]
     sampled = torch.zeros(3)
-    verifier = Verifier("token", Counters())
+    verifier = made()
     for _ in range(trials):
         result = call(verifier, [[2], [0]], logits, [0.0, 1.0])
         assert result[0].tolist() == [1, -1]
@@ -63,12 +70,12 @@ def test_a_mixed_batch_gives_greedy_rows_their_argmax_and_sampled_rows_their_law
 def test_masked_tokens_stay_masked():
     logits = [[float("-inf"), 0.0, float("-inf")]]
     for _ in range(50):
-        assert call(Verifier("token", Counters()), [[0]], logits, [1.0])[0].tolist() == [1, -1]
+        assert call(made(), [[0]], logits, [1.0])[0].tolist() == [1, -1]
 
 
 def test_point_mass_rows_of_a_round_are_passed_to_the_rule_once():
     """q says 1/2 for the draft, the point-mass flag says otherwise: p(x) = .5 is kept always, or half of the time."""
-    verifier, q = Verifier("token", Counters()), torch.tensor([[0.5, 0.5]])
+    verifier, q = made(), torch.tensor([[0.5, 0.5]])
 
     def accepted(point_mass):
         kept = 0
@@ -84,17 +91,55 @@ def test_point_mass_rows_of_a_round_are_passed_to_the_rule_once():
 
 def test_only_rounds_of_real_requests_are_counted():
     counters = Counters()
-    verifier = Verifier("token", counters)
+    verifier = made(counters)
     call(verifier, [[1]], [[0.0, 1.0]], [0])  # the engine's warm-up
     assert counters.rounds == 0
     verifier.expect_round(None, None)
     call(verifier, [[1], [0, 1]], [[0.0, 1.0]] * 3, [0, 0])
     assert (counters.rounds, counters.drafted_tokens, counters.accepted_tokens) == (1, 3, 1)
+    assert counters.accepted_per_position == [1, 0]
+
+
+def round_of(verifier, drafts, logits, temperatures=(0,)):
+    verifier.expect_round(None, None)
+    return call(verifier, drafts, logits, list(temperatures))
+
+
+def test_padding_is_no_draft():
+    counters = Counters()
+    round_of(made(counters), [[-1, -1]], [[0.0, 1.0]] * 2)
+    assert (counters.rounds, counters.drafted_tokens) == (0, 0)
+    round_of(made(counters), [[-1, -1], [1]], [[0.0, 1.0]] * 3, [0, 0])
+    assert (counters.rounds, counters.drafted_tokens, counters.accepted_tokens) == (1, 1, 1)
+
+
+def test_accepted_drafts_are_counted_by_position():
+    counters = Counters()
+    verifier = made(counters)
+    round_of(verifier, [[1, 1, 0], [1]], [[0.0, 1.0]] * 4, [0, 0])
+    round_of(verifier, [[0, 1]], [[0.0, 1.0]] * 2)
+    assert counters.accepted_per_position == [2, 1, 0]
+    assert counters.accepted_tokens == 3
+
+
+def test_a_collapse_of_acceptance_ends_drafting():
+    verifier = made(least=0.5, window=4)
+    round_of(verifier, [[0, 0]], [[0.0, 1.0]] * 2)
+    assert verifier.fallback.drafting
+    round_of(verifier, [[0, 0]], [[0.0, 1.0]] * 2)
+    assert verifier.fallback.reason is Reason.ACCEPTANCE_COLLAPSE
+
+
+def test_a_draft_that_is_no_token_ends_drafting():
+    for draft in (2, -2):
+        verifier = made()
+        assert round_of(verifier, [[draft]], [[0.0, 50.0]], [1.0]).tolist() == [[1, -1]]
+        assert verifier.fallback.reason is Reason.RULE_CHECK
 
 
 def test_an_id_that_is_no_token_is_rejected_and_repaired_from_the_target():
     for temperature in (0.0, 1.0):
-        result = call(Verifier("token", Counters()), [[7], [1]], [[0.0, 50.0], [0.0, 50.0]], [temperature] * 2)
+        result = call(made(), [[7], [1]], [[0.0, 50.0], [0.0, 50.0]], [temperature] * 2)
         assert result.tolist() == [[1, -1], [1, 0]]
 
 
@@ -102,7 +147,7 @@ def test_a_row_of_nan_hurts_no_other_request():
     nan = float("nan")
     logits = [[nan, nan], [0.0, 50.0]]
     for temperatures in ([1.0, 1.0], [0.0, 1.0], [0.0, 0.0]):
-        result = call(Verifier("token", Counters()), [[1], [1]], logits, temperatures)
+        result = call(made(), [[1], [1]], logits, temperatures)
         assert result[1].tolist() == [1, 0]
         assert result[0, 0].item() in (0, 1)
 
@@ -120,7 +165,7 @@ def test_a_batch_of_greedy_requests_is_decided_as_by_the_greedy_rule():
             draft_probs=None,
             bonus_token_ids=torch.zeros(5, dtype=torch.int64),
         )
-        served = call(Verifier("token", Counters()), drafts, logits.tolist(), [0] * 5)
+        served = call(made(), drafts, logits.tolist(), [0] * 5)
         assert torch.equal(served, verdict.token_ids.int())
 
 
@@ -131,11 +176,11 @@ def test_synthetic_acceptance_stays_vllms():
         seen.append(further)
         return "vLLM's"
 
-    verifier = Verifier("token", Counters())
+    verifier = made()
     result = call(verifier, [[1]], [[0.0, 1.0]], [0], original=original, synthetic_mode=True)
     assert result == "vLLM's"
     assert seen == [{"synthetic_mode": True}]
 
 
 def test_unknown_keywords_of_a_later_vllm_are_accepted():
-    assert call(Verifier("token", Counters()), [[1]], [[0.0, 1.0]], [0], use_fp64_gumbel=True).tolist() == [[1, 0]]
+    assert call(made(), [[1]], [[0.0, 1.0]], [0], use_fp64_gumbel=True).tolist() == [[1, 0]]
