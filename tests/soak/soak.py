@@ -16,7 +16,8 @@ from tests.soak.traffic import Answer, Tally, Traffic, ask, cases, long_case
 CLIENTS = 6
 LONG_REQUESTS = 6
 COOLDOWN_S = 3.0
-FAULT_S, HEALTHY_S = 5.0, 2 * COOLDOWN_S
+PHASE_S, PATIENCE_S = 5.0, 90.0
+"""A phase lasts so long at least, and at most until what it waits for has come; on a busy machine steps are slow."""
 SETTINGS = {
     "drafter": "tests.soak.faults.FaultyDrafter",
     "fallback": {"cooldown_s": COOLDOWN_S, "stall_s": 0.5, "min_acceptance": 0.05, "acceptance_window": 100},
@@ -76,18 +77,18 @@ async def soak(servers: Servers, seconds: float, say: Callable[[str], None] = la
         made = cases()
         expected = await right_answers(session, servers)
         traffic, stop = Traffic(servers.arm, servers.model, expected), asyncio.Event()
-        started, missing = time.monotonic(), []
+        phases, started = _Phases(session, servers, traffic), time.monotonic()
         async with asyncio.TaskGroup() as clients:
             for _ in range(CLIENTS):
                 clients.create_task(traffic.run(session, made, stop))
-            missing += await _recovers_from_a_failed_start(session, servers, traffic)
+            passed = {FAILS_TO_LOAD: await phases.failed_start()}
             rounds = 0
             while rounds == 0 or time.monotonic() - started < seconds:
                 for fault, (_, reason) in FAULTS.items():
                     say(f"{fault}: {traffic.tally.finished} finished so far")
-                    missing += await _fault(session, servers, traffic, fault, reason)
-                missing += await _switch(session, servers, traffic)
-                missing += await _memory_pressure(session, servers, traffic)
+                    passed[fault] = await phases.fault(fault, reason) and passed.get(fault, True)
+                passed["switched off"] = await phases.switched_off() and passed.get("switched off", True)
+                passed["memory pressure"] = await phases.memory_pressure() and passed.get("memory pressure", True)
                 rounds += 1
             stop.set()
         end, elapsed = await read_metrics(session, servers.arm), time.monotonic() - started
@@ -95,7 +96,7 @@ async def soak(servers: Servers, seconds: float, say: Callable[[str], None] = la
     return Report(
         traffic.tally,
         reasons,
-        sorted(set(missing)),
+        [phase for phase, good in passed.items() if not good],
         int(end["accepted_tokens"]),
         min(1.0, end["target_only_seconds"] / elapsed),
     )
@@ -109,78 +110,79 @@ async def right_answers(session: aiohttp.ClientSession, servers: Servers) -> dic
     return {case.name: answer for case, answer in zip(one_answer, await asyncio.gather(*asked), strict=True)}
 
 
-async def _recovers_from_a_failed_start(
-    session: aiohttp.ClientSession, servers: Servers, traffic: Traffic
-) -> list[str]:
-    traffic.phase = FAILS_TO_LOAD
-    at_first = await read_metrics(session, servers.arm)
-    await asyncio.sleep(FAULT_S)
-    await _set_drafting(session, servers, on=True)  # the drafter's files are still missing
-    await asyncio.sleep(HEALTHY_S)
-    still = await read_metrics(session, servers.arm)
-    servers.control.write_text(NO_FAULT)
-    await _set_drafting(session, servers, on=True)
-    await asyncio.sleep(HEALTHY_S)
-    at_last = await read_metrics(session, servers.arm)
-    right = (
-        (at_first["drafting"], still["drafting"], at_last["drafting"]) == (0, 0, 1)
-        and still["fallbacks/load-failed"] == 2
-        and at_last["accepted_tokens"] > 0
-    )
-    return [] if right else [FAILS_TO_LOAD]
+class _Phases:
+    """The faults, one after another; each says whether the server did what it must."""
 
+    def __init__(self, session: aiohttp.ClientSession, servers: Servers, traffic: Traffic) -> None:
+        self._session, self._servers, self._traffic = session, servers, traffic
 
-async def _fault(
-    session: aiohttp.ClientSession, servers: Servers, traffic: Traffic, fault: str, reason: str | None
-) -> list[str]:
-    before = await read_metrics(session, servers.arm)
-    traffic.phase = fault
-    servers.control.write_text(fault)
-    await asyncio.sleep(FAULT_S)
-    servers.control.write_text(NO_FAULT)
-    after = await read_metrics(session, servers.arm)
-    traffic.phase = f"after: {fault}"
-    await asyncio.sleep(HEALTHY_S)
-    noticed = reason is None or after[f"fallbacks/{reason}"] > before[f"fallbacks/{reason}"]
-    recovered = (await read_metrics(session, servers.arm))["drafting"] == 1
-    return [] if noticed and recovered else [fault]
+    async def failed_start(self) -> bool:
+        """It serves without its drafter, tries again when told to, and has it when it is there."""
+        self._traffic.phase = FAILS_TO_LOAD
+        never_drafted = (await self._wait(lambda now: now["committed_tokens"] > 0))["proposed_tokens"] == 0
+        await self._set_drafting(True)
+        tried_again = await self._comes(lambda now: now["fallbacks/load-failed"] == 2)
+        self._servers.control.write_text(NO_FAULT)
+        await self._set_drafting(True)
+        return never_drafted and tried_again and await self._comes(lambda now: now["accepted_tokens"] > 0)
 
+    async def fault(self, fault: str, reason: str | None) -> bool:
+        """It falls back for the right reason, and drafts again after the cool-down."""
+        before = await self._now()
+        self._traffic.phase = fault
+        self._servers.control.write_text(fault)
+        noticed = await self._comes(
+            lambda now: reason is None or now[f"fallbacks/{reason}"] > before[f"fallbacks/{reason}"]
+        )
+        self._servers.control.write_text(NO_FAULT)
+        self._traffic.phase = f"after: {fault}"
+        return noticed and await self._drafts_again()
 
-async def _switch(session: aiohttp.ClientSession, servers: Servers, traffic: Traffic) -> list[str]:
-    """While drafting is switched off nothing is drafted, however long it takes."""
-    traffic.phase = "switched off"
-    await _set_drafting(session, servers, on=False)
-    before = await read_metrics(session, servers.arm)
-    await asyncio.sleep(HEALTHY_S)
-    after = await read_metrics(session, servers.arm)
-    await _set_drafting(session, servers, on=True)
-    traffic.phase = "switched on"
-    await asyncio.sleep(FAULT_S)
-    resumed = await read_metrics(session, servers.arm)
-    right = (
-        after["drafting"] == 0
-        and after["proposed_tokens"] == before["proposed_tokens"]
-        and resumed["proposed_tokens"] > after["proposed_tokens"]
-    )
-    return [] if right else ["switched off"]
+    async def switched_off(self) -> bool:
+        """Nothing is drafted while drafting is off, however long it takes."""
+        self._traffic.phase = "switched off"
+        await self._set_drafting(False)
+        before = await self._now()
+        after = await self._wait(lambda now: now["committed_tokens"] > before["committed_tokens"])
+        stayed_off = after["drafting"] == 0 and after["proposed_tokens"] == before["proposed_tokens"]
+        await self._set_drafting(True)
+        self._traffic.phase = "switched on"
+        return stayed_off and await self._drafts_again()
 
+    async def memory_pressure(self) -> bool:
+        """More long requests than the KV cache holds: the scheduler preempts, and drafting stops."""
+        self._traffic.phase = "memory pressure"
+        before = await self._now()
+        await asyncio.gather(*[self._traffic.ask_once(self._session, long_case(i)) for i in range(LONG_REQUESTS)])
+        after = await self._now()
+        self._traffic.phase = "after memory pressure"
+        grew = [after[key] > before[key] for key in ("preemptions", "fallbacks/memory-pressure")]
+        return all(grew) and await self._drafts_again()
 
-async def _memory_pressure(session: aiohttp.ClientSession, servers: Servers, traffic: Traffic) -> list[str]:
-    """More long requests than the KV cache holds: the scheduler preempts."""
-    traffic.phase = "memory pressure"
-    before = await read_metrics(session, servers.arm)
-    await asyncio.gather(*[traffic.ask_once(session, long_case(i)) for i in range(LONG_REQUESTS)])
-    after = await read_metrics(session, servers.arm)
-    traffic.phase = "after memory pressure"
-    await asyncio.sleep(HEALTHY_S)
-    preempted = after["preemptions"] > before["preemptions"]
-    fell_back = after["fallbacks/memory-pressure"] > before["fallbacks/memory-pressure"]
-    return [] if preempted and fell_back else ["memory pressure"]
+    async def _drafts_again(self) -> bool:
+        before = await self._now()
+        return await self._comes(
+            lambda now: now["drafting"] == 1 and now["proposed_tokens"] > before["proposed_tokens"]
+        )
 
+    async def _comes(self, condition: Callable[[dict[str, float]], bool]) -> bool:
+        return condition(await self._wait(condition))
 
-async def _set_drafting(session: aiohttp.ClientSession, servers: Servers, on: bool) -> None:
-    async with session.post(f"{servers.arm}/v1/verispec/drafting", json={"on": on}) as response:
-        response.raise_for_status()
+    async def _wait(self, condition: Callable[[dict[str, float]], bool]) -> dict[str, float]:
+        """The metrics when the phase is long enough and the condition holds, or patience has ended."""
+        started = time.monotonic()
+        while True:
+            await asyncio.sleep(0.5)
+            now, passed = await self._now(), time.monotonic() - started
+            if (passed > PHASE_S and condition(now)) or passed > PATIENCE_S:
+                return now
+
+    async def _now(self) -> dict[str, float]:
+        return await read_metrics(self._session, self._servers.arm)
+
+    async def _set_drafting(self, on: bool) -> None:
+        async with self._session.post(f"{self._servers.arm}/v1/verispec/drafting", json={"on": on}) as response:
+            response.raise_for_status()
 
 
 async def read_metrics(session: aiohttp.ClientSession, base_url: str) -> dict[str, float]:
