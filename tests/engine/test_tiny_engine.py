@@ -96,6 +96,12 @@ def test_committed_tokens_are_the_completion_tokens(stochastic, vllms_drafter):
         assert commits["scheduled_tokens"] == report["status"]["counters"]["drafted_tokens"]
 
 
+def test_what_vllm_pads_is_not_counted_as_drafted(vllms_drafter, stochastic):
+    """Scheduled and verified drafts agree above; here is that there was padding to be left out."""
+    for report in (vllms_drafter, stochastic):
+        assert report["padding"] > 0
+
+
 def test_time_is_accounted_for(stochastic):
     counters = stochastic["status"]["counters"]
     for name in ("verify", "decode", "rule", "draft", "overhead"):
