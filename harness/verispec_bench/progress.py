@@ -57,6 +57,10 @@ class RunProgress:
         """The bar's label."""
         self._bar.update(self._task, description=text)
 
+    def expect(self, requests: int) -> None:
+        """So many requests are still to come."""
+        self._bar.update(self._task, total=self._bar.tasks[self._task].completed + requests)
+
     def request_done(self) -> None:
         """One more request."""
         self._bar.advance(self._task)

@@ -47,10 +47,10 @@ def test_defaults_and_cells(tmp_path):
 def test_every_scenario_of_the_project_is_valid(path):
     setup = load_setup(path)
     assert setup.name == path.stem
-    assert setup.load or setup.exactness
+    assert setup.load or setup.exactness or setup.parity
     if setup.load:
         load_scenario(path)
-    if setup.exactness:
+    if setup.exactness or setup.parity:
         load_verification(path)
 
 
