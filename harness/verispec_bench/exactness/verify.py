@@ -1,7 +1,7 @@
 """A verification from scenario to verdict: servers up, chunks made and kept, servers down."""
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,33 +98,57 @@ async def run_verification(
     answers = ChunkFile(results.path / ANSWERS, Answer)
     law = [chunk for chunk in prepared.chunks if not completions.has(chunk)]
     evidence = prepared.evidence(answers)
-    if law or (evidence and evidence.missing()):
+    missing = evidence.missing() if evidence else []
+    if law or missing:
         kept = len(completions) + len(answers) > 0
-        with RunProgress(console, sum(chunk.completions for chunk in law)) as progress:
+        with RunProgress(console, sum(chunk.completions for chunk in law) + _requests(missing)) as progress:
             async with launched(
                 scenario, prepared.interpreter, results, progress, kept=kept, seeds=_seeds(scenario)
             ) as servers:
-                for done, chunk in enumerate(law, start=len(prepared.chunks) - len(law) + 1):
-                    progress.label(f"sampling {chunk.arm}")
-                    completions.add(chunk, await _sample(scenario, chunk, servers, progress))
-                    if done % (len(prepared.chunks) // 10 + 1) == 0 and not console.is_terminal:
-                        progress.say(f"  {done} of {len(prepared.chunks)} chunks of completions")
-                while evidence and (missing := evidence.missing()):
-                    progress.expect(sum(len(part.asks) for part in missing))
-                    if not console.is_terminal:
-                        progress.say(f"  greedy parity: {len(missing)} chunks of {missing[0].phase} to make")
-                    for part in missing:
-                        progress.label(f"greedy {part.phase} of {part.server}")
-                        answers.add(part, await _ask(scenario, part, servers, progress))
+                await _sample_all(scenario, prepared.chunks, completions, servers, progress)
+                if evidence:
+                    await _answer_all(scenario, evidence, answers, servers, progress)
     summary = _summarise(prepared, results, completions, evidence)
     write_json(results.path / SUMMARY, summary)
     results.write_manifest(results.manifest() | {"complete": True})
     return summary
 
 
+def _requests(chunks: Sequence[ParityChunk]) -> int:
+    return sum(len(chunk.asks) for chunk in chunks)
+
+
 def _seeds(scenario: Verification) -> dict[str, int]:
     """New at every start: with vLLM's one default seed servers may draw the same tokens, and after a restart again."""
     return {arm: secrets.randbits(31) for arm in (BASELINE, *scenario.arms)}
+
+
+async def _sample_all(
+    scenario: Verification,
+    chunks: Sequence[Chunk],
+    kept: ChunkFile[Completion],
+    servers: Servers,
+    progress: RunProgress,
+) -> None:
+    """The law test's missing chunks."""
+    for done, chunk in enumerate(chunks, start=1):
+        if not kept.has(chunk):
+            progress.label(f"sampling {chunk.arm}")
+            kept.add(chunk, await _sample(scenario, chunk, servers, progress))
+            if done % (len(chunks) // 10 + 1) == 0:
+                progress.note(f"  {done} of {len(chunks)} chunks of completions")
+
+
+async def _answer_all(
+    scenario: Verification, evidence: Evidence, kept: ChunkFile[Answer], servers: Servers, progress: RunProgress
+) -> None:
+    """Greedy parity's missing chunks, phase by phase."""
+    while missing := evidence.missing():
+        progress.expect(_requests(missing))
+        progress.note(f"  greedy parity: {len(missing)} chunks of {missing[0].phase} to make")
+        for chunk in missing:
+            progress.label(f"greedy {chunk.phase} of {chunk.server}")
+            kept.add(chunk, await _ask(scenario, chunk, servers, progress))
 
 
 async def _sample(scenario: Verification, chunk: Chunk, servers: Servers, progress: RunProgress) -> list[Completion]:

@@ -34,8 +34,7 @@ def find_difference(baseline: Answer, arm: Answer) -> Difference | None:
     """The first difference in what a user sees: tokens, then length, text, finish reason and usage; None if equal."""
     position = first_difference(baseline.token_ids, arm.token_ids)
     if baseline.prompt_token_ids != arm.prompt_token_ids:
-        at = first_difference(baseline.prompt_token_ids, arm.prompt_token_ids)
-        return Difference(baseline.prompt, "prompt", None, f"prompt differs at token {at}", f"prompt differs at {at}")
+        return Difference(baseline.prompt, "prompt", None, baseline.prompt_token_ids, arm.prompt_token_ids)
     if position is not None:
         if position < min(len(baseline.token_ids), len(arm.token_ids)):
             ids = baseline.token_ids[position], arm.token_ids[position]
