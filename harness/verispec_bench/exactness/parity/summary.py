@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from verispec_bench.exactness.greedy import first_difference
+from verispec_bench.exactness.parity.answer import Answer
 from verispec_bench.exactness.parity.difference import NEAR_TIE, judge
 from verispec_bench.exactness.parity.envelope import Envelope, changes
 from verispec_bench.exactness.parity.evidence import Evidence
@@ -80,12 +81,17 @@ def _arm(
         "draft_tokens": sum(answer.draft_tokens for answer in answers),
         "accepted_tokens": sum(answer.accepted_tokens for answer in answers),
         "tokens": sum(len(answer.token_ids) for answer in answers),
-        "rows": asdict(Envelope.of(own)),
+        "rows": asdict(Envelope.of(own)) | {"drafted": sum(map(_drafted_positions, evidence.rows(arm).values()))},
         "rows_outside": sum(not envelope.covers(change) for change in known) / len(known) if known else None,
         "divergences": divergences,
     }
     verdict, reasons = _verdict(found, parity, envelope, half)
     return found | {"verdict": verdict, "closed": verdict in ("closed", "rate"), "reasons": reasons}
+
+
+def _drafted_positions(answer: Answer) -> int:
+    """Positions after the first whose rows came from steps with a draft."""
+    return min(len(answer.token_ids) - 1, answer.rounds + answer.accepted_tokens)
 
 
 def _verdict(found: dict[str, Any], parity: Parity, envelope: Envelope, half: bool) -> tuple[str, list[str]]:
@@ -100,19 +106,16 @@ def _verdict(found: dict[str, Any], parity: Parity, envelope: Envelope, half: bo
         return "differs", [f"{len(unexplained)} of {found['compared']} answers differ, and no near-tie explains it"]
     if half:
         return "rate", []
-    if envelope.maximum is None or envelope.maximum > parity.max_envelope:
+    if envelope.maximum is None or found["rows_outside"] is None:
+        return "not measured", ["the sample has no position for an envelope; ask for more (parity.envelope_prompts)"]
+    if envelope.maximum > parity.max_envelope:
         return "too noisy", [
-            f"the envelope {_nats(envelope.maximum)} is above {parity.max_envelope:g} nats (parity.max_envelope): "
+            f"the envelope {envelope.maximum:.2g} is above {parity.max_envelope:g} nats (parity.max_envelope): "
             "target-only's own passes differ by more than rounding, so near-ties prove nothing"
         ]
-    if found["rows_outside"] is None or found["rows_outside"] > MAX_ROWS_OUTSIDE:
-        outside = "no" if found["rows_outside"] is None else f"{1 - found['rows_outside']:.1%} of the"
+    if found["rows_outside"] > MAX_ROWS_OUTSIDE:
         return "drifts", [
-            f"only {outside} sampled rows of its steps are within the envelope of target-only's passes "
-            f"(its largest change: {_nats(found['rows']['maximum'])} nats): its logits are not the target's"
+            f"{found['rows_outside']:.1%} of the sampled rows of its steps lie outside the envelope of target-only's "
+            f"passes, the furthest by {found['rows']['maximum']:.2g} nats: its logits are not the target's"
         ]
     return "closed", []
-
-
-def _nats(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.2g}"

@@ -60,7 +60,7 @@ async def test_the_same_target_is_closed_and_its_envelope_is_the_noise_of_its_pa
     arm = only_arm(summary)
     assert (arm["compared"], arm["identical"], arm["divergences"], arm["verdict"]) == (18, 18, [], "closed")
     assert (arm["rounds"], arm["draft_tokens"], arm["accepted_tokens"], arm["tokens"]) == (108, 216, 108, 216)
-    assert (arm["rows"]["positions"], arm["rows_outside"]) == (120, 0.0)
+    assert (arm["rows"]["positions"], arm["rows"]["drafted"], arm["rows_outside"]) == (120, 110, 0.0)
     assert summary["closed"] is True
 
 
