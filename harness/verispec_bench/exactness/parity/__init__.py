@@ -5,7 +5,7 @@ target is torn between two tokens. That is measured, never assumed, in four phas
 
 1. *answers*: every server answers every prompt as users ask it, without logprobs. These are compared.
 2. *rows*: every server answers a sample of the prompts once more, with the logprobs of each step's row: one-row decode
-   steps on target-only, (k + 1)-row verification steps on an arm; most in a batch, some alone.
+   steps on target-only, (k + 1)-row verification steps on an arm; in full batches, in small ones, and alone.
 3. *passes*: target-only scores its own sampled answers as prompts, all rows in one pass. The *envelope* (envelope.py)
    is how far the gap between two contested tokens moves between its steps and its passes. No arm has a part in it: a
    broken one cannot widen what it is judged by.

@@ -11,8 +11,10 @@ from verispec_bench.scenario import BASELINE, Parity
 
 ANSWERS_PER_STREAM = 2
 """Answers of a chunk for each request in flight."""
-EVERY_ALONE = 8
-"""Of the sample, every eighth prompt is answered alone, the others in a batch."""
+FEW = 4
+SHARE = 5
+"""Of the sample, every fifth prompt is answered alone and every fifth among FEW, the others in a full batch: kernels
+differ most at few rows. (A share that six kinds are no multiple of, so that each has all kinds.)"""
 TOP_OF_SAMPLE, TOP_OF_REPLAY = 5, 20
 """Logprobs asked for at each position; 20 is the most that a stock server gives."""
 
@@ -22,7 +24,7 @@ class ParityChunk:
     """Requests that one server answers in one go.
 
     Attributes:
-        phase: "answers", "rows", "alone", "passes", or "replays/ARM".
+        phase: "answers", "rows" (of full batches), "rows-of-few", "rows-alone", "passes", or "replays/ARM".
         server: who answers.
         index: 0, 1, … within phase and server.
         asks: the requests.
@@ -109,15 +111,18 @@ class Evidence:
         asks = [
             with_rows(answer, self._parity.tokens, TOP_OF_SAMPLE) for answer in self._sampled(self.answers(BASELINE))
         ]
-        alone = asks[::EVERY_ALONE]
-        together = [ask for ask in asks if ask not in alone]
+        alone, few = asks[::SHARE], asks[1::SHARE]
+        batch = [ask for ask in asks if ask not in alone and ask not in few]
+        shapes = (
+            ("rows", batch, self._parity.concurrency),
+            ("rows-of-few", few, min(FEW, self._parity.concurrency)),
+            ("rows-alone", alone, 1),
+        )
         return [
-            chunk
+            ParityChunk(phase, server, 0, tuple(part), concurrency)
+            for phase, part, concurrency in shapes
             for server in self._servers
-            for chunk in (
-                self._chunk("rows", server, 0, together),
-                ParityChunk("alone", server, 0, tuple(alone), concurrency=1),
-            )
+            if part
         ]
 
     def _plan_passes(self) -> list[ParityChunk]:

@@ -1,6 +1,7 @@
 """Greedy parity on the terminal: a line for each arm, then each difference."""
 
 from collections.abc import Iterator
+from statistics import median
 from typing import Any
 
 from rich import box
@@ -37,13 +38,21 @@ def parity_table(summary: dict[str, Any]) -> Table:
 
 
 def difference_lines(parity: dict[str, Any]) -> Iterator[Text]:
-    """Every difference of every arm, with both sides, both gaps and its verdict."""
+    """Every difference of every arm, with both sides, both gaps and its verdict; where tokens are a rate, one line."""
+    as_rate = parity["reported_as"] == "rate"
     for arm in parity["arms"]:
         for reason in arm["reasons"]:
             yield Text.assemble((arm["verdict"], "yellow"), f" {arm['arm']}: {reason}")
+        positions = [found["position"] for found in arm["divergences"] if found["kind"] == "token"]
+        if as_rate and positions:
+            yield Text(
+                f"{arm['arm']}: {len(positions)} answers go on with another token from position {min(positions)} to "
+                f"{max(positions)} on (median {median(positions):g}), {arm['near_ties']} at near-ties"
+            )
         for found in arm["divergences"]:
-            style = "green" if found["verdict"] == "near-tie" else "red"
-            yield Text.assemble((found["verdict"], style), f" {arm['arm']}, {found['prompt']}: {_what(found)}")
+            if not (as_rate and found["kind"] == "token"):
+                style = "green" if found["verdict"] == "near-tie" else "red"
+                yield Text.assemble((found["verdict"], style), f" {arm['arm']}, {found['prompt']}: {_what(found)}")
 
 
 def _what(found: dict[str, Any]) -> str:

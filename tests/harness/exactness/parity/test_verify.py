@@ -44,7 +44,8 @@ def test_near_ties_are_printed_with_both_tokens_and_gaps_and_the_answer_is_yes(p
     ours, theirs = first["baseline"], first["arm"]
     shown = next(line for line in printed if f"near-tie ours, {first['prompt']}:" in line)
     assert f"token {first['position']} is {ours} ' t{ours}', and {theirs} ' t{theirs}'; gap" in shown
-    assert {p["phase"] for p in kept_chunks(out)} == {"answers", "rows", "alone", "passes", "replays"}
+    phases = {"answers", "rows", "rows-of-few", "rows-alone", "passes", "replays"}
+    assert {chunk["phase"] for chunk in kept_chunks(out)} == phases
 
 
 def kept_chunks(out):
@@ -71,14 +72,16 @@ def test_other_text_of_the_same_tokens_is_printed_with_both_texts(parity_scenari
     assert all(": text ' t" in line and line.endswith("!!'") for line in printed)
 
 
-def test_the_served_precision_is_read_back_and_named(parity_scenario, tmp_path):
+def test_half_precision_is_read_back_named_and_reported_as_a_rate(parity_scenario, tmp_path):
     settings = {"scheduler_config": {"max_num_seqs": 16}, "model_config": {"dtype": "torch.bfloat16"}}
     scenario = parity_scenario({"arm_greedy": {"flips": [3]}, "settings": settings})
     result = verispec("verify", scenario, "--out", tmp_path / "out")
     assert result.returncode == 0, result.stdout + result.stderr
     printed = lines_of(result)
     assert "tiny: greedy answers against target-only, bfloat16" in printed
-    assert any("% identical" in line for line in printed)
+    assert any(line.endswith("% identical") for line in printed)
+    assert any(line.startswith("ours: ") and line.endswith(", 0 at near-ties") for line in printed)
+    assert not any(line.startswith("unexplained") for line in printed)
 
 
 def test_law_and_parity_are_verified_in_one_run(parity_scenario, tmp_path):
