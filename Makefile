@@ -38,7 +38,7 @@ demo: setup ## the whole job: fetch the model, sweep scenarios/demo.yaml, print 
 sweep: setup ## run (or resume) any scenario: make sweep SCENARIO=batch-sweep [OUT=DIR]
 	@$(BIN)/verispec sweep $(SCENARIO_FILE) --resume $(if $(OUT),--out $(OUT))
 
-verify: setup ## test that sampled tokens follow the target's law (or go on): make verify [SCENARIO=exactness] [OUT=DIR]
+verify: setup ## test sampled tokens and greedy answers against target-only (or go on): make verify [SCENARIO=exactness] [OUT=DIR]
 	@$(BIN)/verispec fetch-model
 	@$(BIN)/verispec verify $(SCENARIO_FILE) --resume $(if $(OUT),--out $(OUT))
 

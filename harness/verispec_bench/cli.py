@@ -183,7 +183,7 @@ def verify(
     out_dir: OutDir = None,
     as_json: Json = False,
 ) -> None:
-    """Test that sampled tokens follow the target's law: each speculative server against the target-only server."""
+    """Test each speculative server against the target-only server: the law of sampled tokens, and greedy answers."""
     from verispec_bench.scenario import load_verification
 
     loaded = load_verification(scenario)
@@ -215,15 +215,21 @@ def verify(
 
 
 def _show_verification(summary: dict[str, Any]) -> None:
-    """The table, why tests are not closed, and what the figures mean."""
-    from verispec_bench.exactness.table import anchor_line, sampling_text, verification_table
+    """Each test's table, why arms are not closed, every difference, and what the figures mean."""
+    from verispec_bench.exactness.parity.table import difference_lines, parity_table
+    from verispec_bench.exactness.table import anchor_line, law_table, sampling_text
 
-    out.print(verification_table(summary))
-    for test in summary["tests"]:
-        for reason in test["reasons"]:
-            where = f"{test['arm']}, {sampling_text(test['sampling'])}"
-            out.print(Text.assemble((test["verdict"], "yellow"), f" {where}: {reason}"), soft_wrap=True)
-    _print(anchor_line(summary), out)
+    if summary["tests"]:
+        out.print(law_table(summary))
+        for test in summary["tests"]:
+            for reason in test["reasons"]:
+                where = f"{test['arm']}, {sampling_text(test['sampling'])}"
+                out.print(Text.assemble((test["verdict"], "yellow"), f" {where}: {reason}"), soft_wrap=True)
+        _print(anchor_line(summary), out)
+    if summary["parity"]:
+        out.print(parity_table(summary))
+        for line in difference_lines(summary["parity"]):
+            out.print(line, soft_wrap=True)
 
 
 @app.command()

@@ -44,6 +44,11 @@ class RunProgress:
         """A line that stays."""
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
+    def note(self, text: str) -> None:
+        """A line where there is no bar to look at."""
+        if not self._console.is_terminal:
+            self.say(text)
+
     def starting(self, elapsed_s: float, waiting_for: str) -> None:
         """How far the servers are: the bar's label; without a terminal, a line each half minute."""
         text = f"starting servers: {elapsed_s:3.0f} s, waiting for {waiting_for}"
@@ -56,6 +61,10 @@ class RunProgress:
     def label(self, text: str) -> None:
         """The bar's label."""
         self._bar.update(self._task, description=text)
+
+    def expect(self, requests: int) -> None:
+        """So many requests are still to come."""
+        self._bar.update(self._task, total=self._bar.tasks[self._task].completed + requests)
 
     def request_done(self) -> None:
         """One more request."""

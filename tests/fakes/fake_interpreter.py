@@ -1,7 +1,8 @@
 """Stands in for an interpreter with vLLM: answers the harness's probe, and runs the fake as "the API server".
 
-VERISPEC_FAKE (JSON) sets: "probe": fields of the probe's answer; "server": fields of FakeServer; "die": a last line to
-print before exiting; "children": start a child process that ignores SIGTERM; "start_s": time before it listens.
+VERISPEC_FAKE (JSON) sets: "probe": fields of the probe's answer; "server": fields of FakeServer; "arm": those of a
+speculative one; "greedy", "arm_greedy": fields of their greedy models; "die": a last line to print before exiting;
+"children": start a child process that ignores SIGTERM; "start_s": time before it listens.
 """
 
 import argparse
@@ -31,6 +32,7 @@ if "die" in FAKE:
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 from aiohttp import web  # noqa: E402
 
+from tests.fakes.greedy_model import GreedyModel  # noqa: E402
 from tests.fakes.server import FakeServer  # noqa: E402
 
 if FAKE.get("children"):
@@ -46,6 +48,7 @@ server = FakeServer(
     model=arguments.served_model_name,
     speculative=arguments.speculative_config is not None,
     settings=FAKE.get("settings", {"scheduler_config": {"max_num_seqs": arguments.max_num_seqs}}),
+    greedy=GreedyModel(**FAKE.get("greedy", {})),
     **FAKE.get("server", {}),
 )
 if server.speculative:
@@ -54,5 +57,8 @@ if server.speculative:
     server.settings |= FAKE.get("arm_settings", {})
     server.dies_after = FAKE.get("arm_dies_after")
     server.law = FAKE.get("arm_law", server.law)
+    server.greedy = GreedyModel(**FAKE.get("greedy", {}) | FAKE.get("arm_greedy", {}))
+    for name, value in FAKE.get("arm", {}).items():
+        setattr(server, name, value)
     server.random.seed(1)
 web.run_app(server.app(), host="127.0.0.1", port=arguments.port, print=None)

@@ -15,6 +15,8 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.fakes.greedy_model import GreedyModel
+
 
 @dataclass
 class FakeServer:
@@ -28,6 +30,8 @@ class FakeServer:
         drafted: whether anything was ever drafted.
         rounds: most rounds with a draft that an answer reports.
         law: of each token of a /v1/completions answer, over the ids 0, 1, ….
+        greedy: what answers that are not streamed follow at temperature 0.
+        finish, text_end: their finish reason, and an end of their text that no token stands for.
         settings: what /server_info reports.
         offset: added to every token id, to make two fakes disagree.
         falls_back: a reason for which it falls back to target-only decoding, once for each answer.
@@ -43,6 +47,9 @@ class FakeServer:
     drafted: bool = True
     rounds: int = 1000
     law: list[float] = field(default_factory=lambda: [0.6, 0.3, 0.1])
+    greedy: GreedyModel = field(default_factory=GreedyModel)
+    finish: str = "stop"
+    text_end: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
     offset: int = 0
     falls_back: str | None = None
@@ -92,10 +99,32 @@ class FakeServer:
         if "!503" in body["prompt"]:
             return web.Response(status=503, text="overloaded")
         await asyncio.sleep(self.chunk_s)
+        if body["temperature"] == 0:
+            return self._greedy_answer(body, body["prompt"], chat=False)
         drawn = self.random.choices(range(len(self.law)), self.law, k=body["max_tokens"])
         answer: dict[str, Any] = {"choices": [{"index": 0, "token_ids": drawn}]}
         if self.speculative:
             answer["metrics"] = self._speculation(body["max_tokens"])
+        return web.json_response(answer)
+
+    def _greedy_answer(self, body: dict[str, Any], prompt: str | list[int], chat: bool) -> web.Response:
+        """An answer, with logprobs if asked for; with prompt_logprobs, a pass over the prompt."""
+        prompt_ids = self.greedy.prompt_ids(prompt) if isinstance(prompt, str) else prompt
+        ids = self.greedy.answer(prompt_ids, min(self.answer_tokens, body["max_tokens"]))
+        text = "".join(f" t{i}" for i in ids) + self.text_end
+        choice: dict[str, Any] = {"index": 0, "token_ids": ids, "finish_reason": self.finish, "stop_reason": None}
+        choice |= {"message": {"content": text}} if chat else {"text": text, "prompt_token_ids": prompt_ids}
+        if "logprobs" in body:
+            tops = [self.greedy.step(last) for last in [*prompt_ids[-1:], *ids[:-1]]]
+            named = [{f"token_id:{i}": value for i, value in top.items()} for top in tops]
+            choice["logprobs"] = {"top_logprobs": named}
+        if "prompt_logprobs" in body:
+            choice["prompt_logprobs"] = self.greedy.whole(prompt_ids)
+        answer: dict[str, Any] = {"choices": [choice], "usage": {"completion_tokens": len(ids)}}
+        if chat:
+            answer["prompt_token_ids"] = prompt_ids
+        if self.speculative:
+            answer["metrics"] = self._speculation(len(ids))
         return web.json_response(answer)
 
     def _die_if_asked_to(self) -> None:
@@ -111,6 +140,9 @@ class FakeServer:
         self._die_if_asked_to()
         if "!503" in prompt:
             return web.Response(status=503, text="overloaded")
+        if not body.get("stream"):
+            await asyncio.sleep(self.chunk_s)
+            return self._greedy_answer(body, prompt, chat=True)
         self.running += 1
         self.most_running = max(self.most_running, self.running)
         try:

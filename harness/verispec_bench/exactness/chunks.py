@@ -1,14 +1,8 @@
-"""The plan of a verification in chunks of completions, and the file that keeps the finished ones."""
+"""The plan of the law test in chunks of completions."""
 
-import json
-import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
-from verispec_bench.errors import UnusableInput
-from verispec_bench.exactness.completions import Completion
-from verispec_bench.record.atomic import write_text
 from verispec_bench.scenario import BASELINE, Exactness
 
 PILOT_COMPLETIONS = 256
@@ -57,48 +51,3 @@ def plan_chunks(exactness: Exactness, arms: Sequence[str]) -> list[Chunk]:
             chunks += [Chunk("test", sampling, arm, index, count) for arm in order]
             chunks.append(Chunk("test", sampling, BASELINE, 2 * index + 1, count))
     return chunks
-
-
-class ChunkFile:
-    """completions.jsonl: one line for each finished chunk, with all its completions.
-
-    Args:
-        path: the file; a line that a killed run left unfinished is removed.
-
-    Raises:
-        UnusableInput: it is damaged elsewhere than at its end.
-
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._finished: dict[str, list[Completion]] = {}
-        lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else [""]
-        for number, line in enumerate(lines[:-1], start=1):
-            try:
-                kept = json.loads(line)
-                self._finished[kept["chunk"]] = [Completion(**completion) for completion in kept["completions"]]
-            except (ValueError, KeyError, TypeError) as error:
-                raise UnusableInput(f"{path}:{number}: damaged; choose another --out") from error
-        if lines[-1]:
-            write_text(path, "".join(line + "\n" for line in lines[:-1]))
-
-    def __len__(self) -> int:
-        return len(self._finished)
-
-    def has(self, chunk: Chunk) -> bool:
-        """This chunk is finished and kept."""
-        return chunk.id in self._finished
-
-    def get(self, chunk: Chunk) -> list[Completion]:
-        """The completions of a kept chunk."""
-        return self._finished[chunk.id]
-
-    def add(self, chunk: Chunk, completions: Sequence[Completion]) -> None:
-        """Keep a finished chunk."""
-        line = json.dumps({"chunk": chunk.id, "completions": [asdict(completion) for completion in completions]})
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        self._finished[chunk.id] = list(completions)

@@ -42,13 +42,14 @@ def greedy_parity(pairs: Iterable[tuple[RequestRecord, RequestRecord]]) -> Greed
     for baseline, arm in pairs:
         if baseline.ok and arm.ok and baseline.token_ids is not None and arm.token_ids is not None:
             compared += 1
-            position = _first_difference(baseline.token_ids, arm.token_ids)
+            position = first_difference(baseline.token_ids, arm.token_ids)
             if position is not None:
                 divergences.append(Divergence(baseline.prompt_id, position, baseline.text, arm.text))
     return GreedyParity(compared, divergences)
 
 
-def _first_difference(ours: Sequence[int], theirs: Sequence[int]) -> int | None:
+def first_difference(ours: Sequence[int], theirs: Sequence[int]) -> int | None:
+    """Index of the first token that differs, the shorter's length if one is the other's beginning, None if equal."""
     if ours == theirs:
         return None
     shorter = min(len(ours), len(theirs))

@@ -1,13 +1,14 @@
-"""What a verification comes to: for each arm and sampling, is the law the target's?"""
+"""What the law test comes to: for each arm and sampling, is the law the target's?"""
 
 from collections.abc import Sequence
 from typing import Any
 
 from verispec_bench.exactness.bins import Pair, bin_shares, choose_bins
-from verispec_bench.exactness.chunks import Chunk, ChunkFile
+from verispec_bench.exactness.chunk_file import ChunkFile
+from verispec_bench.exactness.chunks import Chunk
 from verispec_bench.exactness.completions import Completion
 from verispec_bench.exactness.law import Floats, LawTest, compare_laws, holm
-from verispec_bench.scenario import BASELINE, Verification
+from verispec_bench.scenario import BASELINE, Exactness
 
 FAMILY_WISE_ERROR = 1e-3
 """Chance that an exact run shows a deviation anywhere, over all its tests."""
@@ -15,19 +16,18 @@ ANCHOR_TV = 0.0485
 """For scale: median TV of a bug that shipped (the verifier's q was not the q that the drafts were sampled from)."""
 
 
-def summarise(scenario: Verification, chunks: Sequence[Chunk], kept: ChunkFile) -> dict[str, Any]:
-    """verify.json: one test for each arm and sampling, in the scenario's order; all chunks must be finished."""
+def summarise_law(
+    exactness: Exactness, arms: Sequence[str], chunks: Sequence[Chunk], kept: ChunkFile[Completion]
+) -> dict[str, Any]:
+    """The law's part of verify.json: one test for each arm and sampling; all chunks must be finished."""
     tests = [
-        _test(scenario, sampling, arm, chunks, kept)
-        for arm in scenario.arms
-        for sampling in range(len(scenario.exactness.sampling))
+        _test(exactness, sampling, arm, chunks, kept) for arm in arms for sampling in range(len(exactness.sampling))
     ]
     for test, p_holm in zip(tests, holm([test["p_value"] for test in tests]), strict=True):
         test["p_holm"] = p_holm
-        test["verdict"], test["reasons"] = _verdict(test, scenario)
+        test["verdict"], test["reasons"] = _verdict(test, exactness)
     return {
-        "scenario": scenario.name,
-        "max_tv": scenario.exactness.max_tv,
+        "max_tv": exactness.max_tv,
         "anchor_tv": ANCHOR_TV,
         "family_wise_error": FAMILY_WISE_ERROR,
         "closed": all(test["verdict"] == "closed" for test in tests),
@@ -35,9 +35,9 @@ def summarise(scenario: Verification, chunks: Sequence[Chunk], kept: ChunkFile) 
     }
 
 
-def _test(scenario: Verification, sampling: int, arm: str, chunks: Sequence[Chunk], kept: ChunkFile) -> dict[str, Any]:
-    exactness = scenario.exactness
-
+def _test(
+    exactness: Exactness, sampling: int, arm: str, chunks: Sequence[Chunk], kept: ChunkFile[Completion]
+) -> dict[str, Any]:
     def by_prompt(part: str, name: str) -> list[list[Completion]]:
         ours = [chunk for chunk in chunks if (chunk.part, chunk.sampling, chunk.arm) == (part, sampling, name)]
         made = [completion for chunk in ours for completion in kept.get(chunk)]
@@ -100,9 +100,8 @@ def _frequencies(text: str, bins: Sequence[Pair], ours: Floats, theirs: Floats) 
     }
 
 
-def _verdict(test: dict[str, Any], scenario: Verification) -> tuple[str, list[str]]:
+def _verdict(test: dict[str, Any], exactness: Exactness) -> tuple[str, list[str]]:
     """The verdict, and why it is not "closed"."""
-    exactness = scenario.exactness
     if test["p_holm"] < FAMILY_WISE_ERROR:
         reason = f"its law is not the target's: TV {test['tv']:.4f} where {test['tv_floor']:.4f} is sampling noise"
         return "deviates", [reason]

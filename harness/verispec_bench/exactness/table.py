@@ -1,4 +1,4 @@
-"""A verification as a table on the terminal."""
+"""The law test on the terminal."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from rich.table import Table
 _STYLES = {"closed": "green", "deviates": "red", "not drafted": "yellow", "too wide": "yellow"}
 
 
-def verification_table(summary: dict[str, Any]) -> Table:
+def law_table(summary: dict[str, Any]) -> Table:
     """One line for each arm and sampling."""
     title = f"{summary['scenario']}: law of the sampled tokens against target-only"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)

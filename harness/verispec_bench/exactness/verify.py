@@ -1,7 +1,8 @@
-"""A verification from scenario to verdict: servers up, chunks of completions made and kept, servers down."""
+"""A verification from scenario to verdict: servers up, chunks made and kept, servers down."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,28 +10,48 @@ from typing import Any
 from rich.console import Console
 
 from verispec_bench.client import Target
-from verispec_bench.errors import InfrastructureFailed
-from verispec_bench.exactness.chunks import Chunk, ChunkFile, plan_chunks
-from verispec_bench.exactness.completions import Completion, CompletionFailed, complete
-from verispec_bench.exactness.summary import summarise
+from verispec_bench.errors import InfrastructureFailed, UnusableInput
+from verispec_bench.exactness.chunk_file import ChunkFile
+from verispec_bench.exactness.chunks import Chunk, plan_chunks
+from verispec_bench.exactness.completions import Completion, complete
+from verispec_bench.exactness.parity.answer import Answer
+from verispec_bench.exactness.parity.corpus import MAX_PROMPT_TOKENS, GreedyPrompt, corpus
+from verispec_bench.exactness.parity.evidence import Evidence, ParityChunk
+from verispec_bench.exactness.parity.summary import summarise_parity
+from verispec_bench.exactness.posting import RequestFailed, post_all
+from verispec_bench.exactness.summary import summarise_law
 from verispec_bench.launch import launched
 from verispec_bench.progress import RunProgress
 from verispec_bench.record import ResultDirectory, build_manifest
 from verispec_bench.record.atomic import write_json
 from verispec_bench.scenario import BASELINE, Verification
 from verispec_bench.server import Interpreter, ServerProcess, probe_interpreter, server_command
+from verispec_bench.workload import Prompt
 
-CHUNKS, SUMMARY = Path("completions.jsonl"), Path("verify.json")
+COMPLETIONS, ANSWERS, SUMMARY = Path("completions.jsonl"), Path("answers.jsonl"), Path("verify.json")
+Servers = Mapping[str, ServerProcess]
 
 
 @dataclass(frozen=True)
 class PreparedVerification:
-    """Everything that can be known, and refused, before a server is started."""
+    """Everything that can be known, and refused, before a server is started.
+
+    Attributes:
+        chunks: of the law test, empty without one.
+        prompts: of greedy parity, empty without it.
+
+    """
 
     scenario: Verification
     interpreter: Interpreter
     manifest: dict[str, Any]
     chunks: list[Chunk]
+    prompts: list[GreedyPrompt]
+
+    def evidence(self, kept: ChunkFile[Answer]) -> Evidence | None:
+        """What greedy parity rests on, as far as it is kept; None without parity."""
+        parity = self.scenario.parity
+        return Evidence(parity, list(self.scenario.arms), self.prompts, kept) if parity else None
 
 
 def prepare_verification(scenario: Verification) -> PreparedVerification:
@@ -40,11 +61,26 @@ def prepare_verification(scenario: Verification) -> PreparedVerification:
         UnusableInput, InfrastructureFailed: what cannot work is refused here, in seconds.
 
     """
+    prompts = _corpus(scenario)
     interpreter = probe_interpreter(scenario.server.python)
     for arm in (BASELINE, *scenario.arms):
         server_command(scenario, arm, interpreter, port=0)
-    manifest = build_manifest("verify", scenario, interpreter, {})
-    return PreparedVerification(scenario, interpreter, manifest, plan_chunks(scenario.exactness, list(scenario.arms)))
+    named = {"parity": [Prompt(prompt.id, prompt.text) for prompt in prompts]} if prompts else {}
+    manifest = build_manifest("verify", scenario, interpreter, named)
+    chunks = plan_chunks(scenario.exactness, list(scenario.arms)) if scenario.exactness else []
+    return PreparedVerification(scenario, interpreter, manifest, chunks, prompts)
+
+
+def _corpus(scenario: Verification) -> list[GreedyPrompt]:
+    if not scenario.parity:
+        return []
+    needed = MAX_PROMPT_TOKENS + scenario.parity.tokens
+    if scenario.server.max_model_len < needed:
+        raise UnusableInput(
+            f"scenario {scenario.name}: server.max_model_len is {scenario.server.max_model_len}: too short for the "
+            f"longest prompts of parity with {scenario.parity.tokens} tokens of answer, which need {needed}"
+        )
+    return corpus(scenario.parity.prompts)
 
 
 async def run_verification(
@@ -57,23 +93,29 @@ async def run_verification(
         UnusableInput: the servers are not a matched pair, or the kept chunks are damaged.
 
     """
-    scenario, chunks = prepared.scenario, prepared.chunks
-    kept = ChunkFile(results.path / CHUNKS)
-    missing = [chunk for chunk in chunks if not kept.has(chunk)]
-    if missing:
-        with RunProgress(console, sum(chunk.completions for chunk in missing)) as progress:
+    scenario = prepared.scenario
+    completions = ChunkFile(results.path / COMPLETIONS, Completion)
+    answers = ChunkFile(results.path / ANSWERS, Answer)
+    law = [chunk for chunk in prepared.chunks if not completions.has(chunk)]
+    evidence = prepared.evidence(answers)
+    missing = evidence.missing() if evidence else []
+    if law or missing:
+        kept = len(completions) + len(answers) > 0
+        with RunProgress(console, sum(chunk.completions for chunk in law) + _requests(missing)) as progress:
             async with launched(
-                scenario, prepared.interpreter, results, progress, kept=len(kept) > 0, seeds=_seeds(scenario)
+                scenario, prepared.interpreter, results, progress, kept=kept, seeds=_seeds(scenario)
             ) as servers:
-                for done, chunk in enumerate(missing, start=len(chunks) - len(missing) + 1):
-                    progress.label(f"sampling {chunk.arm}")
-                    kept.add(chunk, await _make(scenario, chunk, servers, progress))
-                    if done % (len(chunks) // 10 + 1) == 0 and not console.is_terminal:
-                        progress.say(f"  {done} of {len(chunks)} chunks of completions")
-    summary = summarise(scenario, chunks, kept)
+                await _sample_all(scenario, prepared.chunks, completions, servers, progress)
+                if evidence:
+                    await _answer_all(scenario, evidence, answers, servers, progress)
+    summary = _summarise(prepared, results, completions, evidence)
     write_json(results.path / SUMMARY, summary)
     results.write_manifest(results.manifest() | {"complete": True})
     return summary
+
+
+def _requests(chunks: Sequence[ParityChunk]) -> int:
+    return sum(len(chunk.asks) for chunk in chunks)
 
 
 def _seeds(scenario: Verification) -> dict[str, int]:
@@ -81,11 +123,38 @@ def _seeds(scenario: Verification) -> dict[str, int]:
     return {arm: secrets.randbits(31) for arm in (BASELINE, *scenario.arms)}
 
 
-async def _make(
-    scenario: Verification, chunk: Chunk, servers: Mapping[str, ServerProcess], progress: RunProgress
-) -> list[Completion]:
+async def _sample_all(
+    scenario: Verification,
+    chunks: Sequence[Chunk],
+    kept: ChunkFile[Completion],
+    servers: Servers,
+    progress: RunProgress,
+) -> None:
+    """The law test's missing chunks."""
+    for done, chunk in enumerate(chunks, start=1):
+        if not kept.has(chunk):
+            progress.label(f"sampling {chunk.arm}")
+            kept.add(chunk, await _sample(scenario, chunk, servers, progress))
+            if done % (len(chunks) // 10 + 1) == 0:
+                progress.note(f"  {done} of {len(chunks)} chunks of completions")
+
+
+async def _answer_all(
+    scenario: Verification, evidence: Evidence, kept: ChunkFile[Answer], servers: Servers, progress: RunProgress
+) -> None:
+    """Greedy parity's missing chunks, phase by phase."""
+    while missing := evidence.missing():
+        progress.expect(_requests(missing))
+        progress.note(f"  greedy parity: {len(missing)} chunks of {missing[0].phase} to make")
+        for chunk in missing:
+            progress.label(f"greedy {chunk.phase} of {chunk.server}")
+            kept.add(chunk, await _ask(scenario, chunk, servers, progress))
+
+
+async def _sample(scenario: Verification, chunk: Chunk, servers: Servers, progress: RunProgress) -> list[Completion]:
     server, exactness = servers[chunk.arm], scenario.exactness
-    try:
+    assert exactness is not None
+    with _failures_of(server):
         return await complete(
             Target(server.base_url, server.command.model),
             exactness.prompts,
@@ -96,7 +165,28 @@ async def _make(
             timeout_s=exactness.timeout_s,
             on_done=progress.request_done,
         )
-    except CompletionFailed as error:
+
+
+async def _ask(scenario: Verification, chunk: ParityChunk, servers: Servers, progress: RunProgress) -> list[Answer]:
+    server = servers[chunk.server]
+    assert scenario.parity is not None
+    with _failures_of(server):
+        return await post_all(
+            Target(server.base_url, server.command.model),
+            [(ask.path, ask.body) for ask in chunk.asks],
+            lambda index, answer: chunk.asks[index].read(answer),
+            concurrency=chunk.concurrency,
+            timeout_s=scenario.parity.timeout_s,
+            on_done=progress.request_done,
+        )
+
+
+@contextmanager
+def _failures_of(server: ServerProcess) -> Iterator[None]:
+    """A failed request is the server's failure; it is named."""
+    try:
+        yield
+    except RequestFailed as error:
         if server.died:
             raise InfrastructureFailed(
                 f"server {server.name} died: {server.last_words()} (its log: {server.log})"
@@ -104,3 +194,26 @@ async def _make(
         raise InfrastructureFailed(
             f"server {server.name}: a completion failed: {error} (its log: {server.log})"
         ) from error
+
+
+def _summarise(
+    prepared: PreparedVerification,
+    results: ResultDirectory,
+    completions: ChunkFile[Completion],
+    evidence: Evidence | None,
+) -> dict[str, Any]:
+    """verify.json: the law test's figures, those of greedy parity under `parity`; null where a test is not wanted."""
+    scenario, arms = prepared.scenario, list(prepared.scenario.arms)
+    law = parity = None
+    if scenario.exactness:
+        law = summarise_law(scenario.exactness, arms, prepared.chunks, completions)
+    if scenario.parity and evidence:
+        settings = results.manifest()["servers"][BASELINE]["settings"]
+        dtype = settings.get("vllm_config.model_config.dtype")
+        parity = summarise_parity(scenario.parity, evidence, dtype and str(dtype).removeprefix("torch."))
+    return {
+        "scenario": scenario.name,
+        **(law or {"tests": None}),
+        "parity": parity,
+        "closed": all(part["closed"] for part in (law, parity) if part),
+    }

@@ -9,6 +9,9 @@ from verispec.settings import CONFIG_KEY, Settings
 BASELINE = "target-only"
 """The name of the arm without speculation; every scenario has it, and no other arm may be called so."""
 
+VERIFIED = {"exactness", "parity"}
+"""The sections that `verispec verify` reads."""
+
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
 FlagValue = bool | int | float | str | dict[str, Any] | list[Any]
 
@@ -173,6 +176,27 @@ class Exactness(Strict):
     timeout_s: float = Field(default=600, gt=0)
 
 
+class Parity(Strict):
+    """Greedy answers compared token by token (verispec_bench.exactness.parity).
+
+    Attributes:
+        prompts: how many of the corpus, its kinds in turn.
+        tokens: most tokens of an answer.
+        concurrency: requests in flight.
+        envelope_prompts: how many of them are answered again with logprobs, to measure the numerical envelope.
+        max_envelope: nats; the largest envelope that still counts as rounding.
+        timeout_s: an answer that takes longer has failed.
+
+    """
+
+    prompts: int = Field(default=300, ge=1)
+    tokens: int = Field(default=96, ge=2)
+    concurrency: int = Field(default=16, ge=1)
+    envelope_prompts: int = Field(default=64, ge=1)
+    max_envelope: float = Field(default=0.01, gt=0)
+    timeout_s: float = Field(default=600, gt=0)
+
+
 class Setup(Strict):
     """What a scenario file may hold; what each verb needs of it is said by the classes below.
 
@@ -184,7 +208,7 @@ class Setup(Strict):
         arms: the speculative servers by name; the baseline is added.
         seed: orders the prompts.
         workloads, load, warmup_requests, max_foreign_cpu, retries: see Scenario.
-        exactness: see Verification.
+        exactness, parity: see Verification.
 
     """
 
@@ -196,6 +220,7 @@ class Setup(Strict):
     workloads: list[Workload] = Field(default=[])
     load: Load | None = None
     exactness: Exactness | None = None
+    parity: Parity | None = None
     seed: int = 0
     warmup_requests: int = Field(default=4, ge=0)
     max_foreign_cpu: float = Field(default=0.05, gt=0, le=1)
@@ -227,24 +252,25 @@ class Scenario(Setup):
     @model_validator(mode="before")
     @classmethod
     def _has_something_to_sweep(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "exactness" in data and not data.keys() & {"workloads", "load"}:
+        if isinstance(data, dict) and data.keys() & VERIFIED and not data.keys() & {"workloads", "load"}:
             raise ValueError("has no workloads and no load, so there is nothing to sweep; it is for: verispec verify")
         return data
 
 
 class Verification(Setup):
-    """A test of exactness: the law of sampled tokens in each arm against the target-only baseline.
+    """A test of exactness: each arm against the target-only baseline, by its law, by its greedy answers, or by both.
 
     Attributes:
-        exactness: what is sampled, and how much.
+        exactness: the law of sampled tokens.
+        parity: greedy answers.
 
     """
 
-    exactness: Exactness
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_something_to_verify(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "exactness" not in data:
-            raise ValueError("has no section exactness, so there is nothing to verify; see scenarios/exactness.yaml")
-        return data
+    @model_validator(mode="after")
+    def _has_something_to_verify(self) -> "Verification":
+        if not self.exactness and not self.parity:
+            raise ValueError(
+                "has no section exactness and no section parity, so there is nothing to verify; "
+                "see scenarios/exactness.yaml"
+            )
+        return self

@@ -4,7 +4,8 @@ import pytest
 
 from tests.fakes.server import FakeServer, serving
 from verispec_bench.client import Target
-from verispec_bench.exactness.completions import CompletionFailed, complete
+from verispec_bench.exactness.completions import complete
+from verispec_bench.exactness.posting import RequestFailed
 from verispec_bench.scenario import SamplingParameters
 
 
@@ -32,10 +33,10 @@ async def test_a_server_that_does_not_speculate_drafts_nothing():
 
 
 async def test_the_first_failure_ends_it_with_the_servers_words():
-    with pytest.raises(CompletionFailed, match="http 503: overloaded"):
+    with pytest.raises(RequestFailed, match="http 503: overloaded"):
         await ask(FakeServer(), prompts=("a", "!503"))
 
 
 async def test_a_server_that_does_not_answer_is_a_failure():
-    with pytest.raises(CompletionFailed, match="timeout"):
+    with pytest.raises(RequestFailed, match="timeout"):
         await ask(FakeServer(chunk_s=5), timeout_s=0.1)

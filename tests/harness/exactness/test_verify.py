@@ -178,6 +178,6 @@ def test_a_scenario_serves_the_verbs_whose_sections_it_has(law_scenario, fake_sc
     assert "has no workloads and no load, so there is nothing to sweep" in result.stderr
     result = verispec("verify", fake_scenario(), "--dry-run")
     assert result.returncode == 2
-    assert "has no section exactness, so there is nothing to verify" in result.stderr
+    assert "has no section exactness and no section parity, so there is nothing to verify" in result.stderr
     both = fake_scenario(exactness=SETTINGS)
     assert verispec("sweep", both, "--dry-run").returncode == verispec("verify", both, "--dry-run").returncode == 0

@@ -47,10 +47,10 @@ def test_defaults_and_cells(tmp_path):
 def test_every_scenario_of_the_project_is_valid(path):
     setup = load_setup(path)
     assert setup.name == path.stem
-    assert setup.load or setup.exactness
+    assert setup.load or setup.exactness or setup.parity
     if setup.load:
         load_scenario(path)
-    if setup.exactness:
+    if setup.exactness or setup.parity:
         load_verification(path)
 
 
@@ -101,6 +101,26 @@ def test_a_mistake_in_the_exactness_section_names_its_key(tmp_path, section, mes
     (tmp_path / "tiny.yaml").write_text(GOOD + f"exactness: {section}\n")
     with pytest.raises(UnusableInput, match=r"tiny\.yaml:12: " + re.escape(message)):
         load_verification(tmp_path / "tiny.yaml")
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("{token: 9}", "parity.token: unknown key; did you mean 'tokens'?"),
+        ("{tokens: 1}", "parity.tokens: input should be greater than or equal to 2"),
+    ],
+)
+def test_a_mistake_in_the_parity_section_names_its_key(tmp_path, section, message):
+    (tmp_path / "tiny.yaml").write_text(GOOD + f"parity: {section}\n")
+    with pytest.raises(UnusableInput, match=r"tiny\.yaml:12: " + re.escape(message)):
+        load_verification(tmp_path / "tiny.yaml")
+
+
+def test_parity_alone_is_enough_to_verify_and_its_defaults_are_the_whole_test(tmp_path):
+    (tmp_path / "tiny.yaml").write_text(GOOD + "parity: {}\n")
+    scenario = load_verification(tmp_path / "tiny.yaml")
+    assert scenario.exactness is None
+    assert (scenario.parity.prompts, scenario.parity.tokens, scenario.parity.concurrency) == (300, 96, 16)
 
 
 def test_every_mistake_is_reported_at_once(tmp_path):
