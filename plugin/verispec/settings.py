@@ -24,6 +24,8 @@ class Settings(BaseModel):
         drafter_options: keyword arguments of that drafter.
         rule: the verification rule, for verispec's proposer and for vLLM's own drafters. Seeded requests draw by
             (seed, position) and are verified by "gumbel" unless their drafts come with a law q of their own.
+        manifest: where the server writes its release manifest when it has started.
+        evidence: a file that says what a test of the decoder's state found (verispec.release.Evidence).
 
     """
 
@@ -32,6 +34,8 @@ class Settings(BaseModel):
     drafter: str = "suffix"
     drafter_options: dict[str, Any] = Field(default_factory=dict)
     rule: Literal["token", "block", "gumbel"] = "token"
+    manifest: str | None = None
+    evidence: str | None = None
 
     @classmethod
     def from_additional_config(cls, additional_config: object) -> "Settings":

@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from verispec.engine import logits_processors, runtime, seams
+from verispec.engine import logits_processors, release, runtime, seams
 from verispec.engine.logits_processors import min_tokens_after_drafts
 from verispec.engine.proposer import Proposer, has_grammar
 from verispec.engine.sampling_parameters import expand_batch_to_tokens
 from verispec.engine.seams import SeamError
 from verispec.engine.seeded import SeededRequests, draw_by_key, leave_generators_alone
-from verispec.engine.status import add_worker_method
+from verispec.engine.status import add_worker_methods
 from verispec.settings import CONFIG_KEY, PROPOSER_PATH, Settings
 
 logger = logging.getLogger("vllm.verispec")
@@ -34,7 +34,7 @@ def watch_model_runner() -> None:
         return __init__
 
     _watch(seams.RUNNER_INIT, adapt)
-    add_worker_method()
+    add_worker_methods()
 
 
 def watch_model_runner_v2() -> None:
@@ -93,7 +93,7 @@ def install(vllm_config: Any) -> None:
 
     Raises:
         SeamError: another vLLM, or a seam that has changed.
-        ValueError: unusable settings.
+        ValueError: unusable settings, or a draft model with another vocabulary.
 
     """
     from vllm.platforms import current_platform
@@ -104,6 +104,7 @@ def install(vllm_config: Any) -> None:
     wanted = [seam for seam in needed if current_platform.is_cpu() or not seam.cpu_only]
     for seam in wanted:
         seam.check()
+    release.start(vllm_config, settings, named=asked_for(vllm_config))
     state = runtime.start(settings)
     adapters: dict[seams.Seam, Callable[..., Callable[..., Any]]] = {
         seams.RULE: state.verifier.adapt,
