@@ -29,6 +29,7 @@ class FakeServer:
         rounds: most rounds with a draft that an answer reports.
         law: of each token of a /v1/completions answer, over the ids 0, 1, ….
         settings: what /server_info reports.
+        release: what /verispec/manifest answers; None: there is none.
         offset: added to every token id, to make two fakes disagree.
         dies_after: the process ends when it is asked for one more answer than this.
 
@@ -43,6 +44,7 @@ class FakeServer:
     rounds: int = 1000
     law: list[float] = field(default_factory=lambda: [0.6, 0.3, 0.1])
     settings: dict[str, Any] = field(default_factory=dict)
+    release: dict[str, Any] | None = None
     offset: int = 0
     dies_after: int | None = None
     running: int = 0
@@ -58,6 +60,8 @@ class FakeServer:
         app.router.add_get("/v1/models", self._constant({"data": [{"id": self.model}]}))
         app.router.add_get("/server_info", self._constant({"vllm_config": self.settings, "vllm_env": {}}))
         app.router.add_get("/verispec/status", self._status)
+        if self.release is not None:
+            app.router.add_get("/verispec/manifest", self._constant(self.release))
         app.router.add_get("/metrics", self._metrics)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_post("/v1/completions", self._sample)

@@ -29,7 +29,7 @@ async def fetch(session: aiohttp.ClientSession, base_url: str) -> Manifest | Non
         if response.status == 404:
             return None
         if response.status != 200:
-            raise InfrastructureFailed(f"{base_url}{MANIFEST_PATH}: http {response.status}")
+            raise InfrastructureFailed(f"{base_url}{MANIFEST_PATH}: http {response.status}: {await response.text()}")
         try:
             return _checked(await response.json(), f"{base_url}{MANIFEST_PATH}")
         except UnusableInput as error:

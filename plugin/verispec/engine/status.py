@@ -22,6 +22,14 @@ _READING_S = 0.2
 """Time between two questions while the model's files are being read."""
 
 
+class NotActiveError(RuntimeError):
+    """A worker process in which verispec is not active."""
+
+
+class DisagreementError(RuntimeError):
+    """Worker processes that serve different things."""
+
+
 def add_worker_methods() -> None:
     """Let the engine ask workers by name (EngineClient.collective_rpc); adds, changes nothing."""
     from vllm.v1.worker.worker_base import WorkerBase
@@ -52,8 +60,10 @@ class StatusEndpoint:
         async def manifest() -> dict[str, Any]:
             try:
                 return await self._manifest()
-            except LookupError as error:
+            except NotActiveError as error:
                 raise HTTPException(404, str(error)) from error
+            except DisagreementError as error:
+                raise HTTPException(409, str(error)) from error
 
         app.include_router(router)
 
@@ -70,19 +80,19 @@ class StatusEndpoint:
         """The manifest that all workers agree on, once they have read the model's files.
 
         Raises:
-            LookupError: verispec is not active in a worker, or they do not agree.
+            NotActiveError, DisagreementError: there is none.
 
         """
         while True:
             workers = await self._engine_client.collective_rpc(_MANIFEST_METHOD)
             if None in workers:
-                raise LookupError("verispec is not active in the worker process")
+                raise NotActiveError("verispec is not active in the worker process")
             if all(workers):
                 break
             await asyncio.sleep(_READING_S)
         first: dict[str, Any] = workers[0]
         if any(worker["contract_sha256"] != first["contract_sha256"] for worker in workers):
-            raise LookupError("the worker processes do not agree on what they serve")
+            raise DisagreementError("the worker processes do not agree on what they serve")
         return first
 
     async def _write_manifest(self, path: Path) -> None:
@@ -91,5 +101,5 @@ class StatusEndpoint:
             scratch = path.with_name(f".{path.name}.tmp")
             scratch.write_text(text, encoding="utf-8")
             scratch.replace(path)
-        except (LookupError, OSError) as error:
+        except (NotActiveError, DisagreementError, OSError) as error:
             logger.error("verispec: the release manifest is not written: %s", error)

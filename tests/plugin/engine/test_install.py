@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.plugin.engine.processors import no_processors
-from verispec.engine import install, runtime, seams
+from verispec.engine import install, release, runtime, seams
 from verispec.engine.seams import Seam, SeamError
 from verispec.settings import Settings
 
@@ -26,6 +26,7 @@ def config(model=OURS, additional=None, speculative=True, v2=False):
 def vllm_as_it_was(monkeypatch):
     """Undo every replacement, and the runtime."""
     monkeypatch.setattr(runtime, "_current", None)
+    monkeypatch.setattr(release, "_current", None)
     yield
     for seam in (*seams.SEAMS, seams.RUNNER_V2_INIT):
         if seam.active:
