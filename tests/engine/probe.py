@@ -125,11 +125,11 @@ def manifests(runner, model: str) -> tuple[dict | None, dict | None]:
         config.model_config = copy.copy(config.model_config)
         config.model_config.model = str(changed)
         files = ModelFiles(config)
-        while (digests := files.digests()) is None:
+        while (contents := files.contents()) is None:
             time.sleep(0.05)
     additional = config.additional_config
     settings = Settings.from_additional_config(additional)
-    return manifest, release.gather(config, runner, settings, digests, named="verispec" in additional).as_dict()
+    return manifest, release.gather(config, runner, settings, contents, named="verispec" in additional).as_dict()
 
 
 def main(model: str, options: str, only: str = "") -> None:

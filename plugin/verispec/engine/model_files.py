@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from verispec.release.digest import files_digest, tokenizer_files, vocabulary_digest, weight_files
+from verispec.release.facts import SamplingDefaults
 
 logger = logging.getLogger("vllm.verispec")
 
 
 @dataclass(frozen=True)
-class Digests:
+class Contents:
     """What only reading files tells; None where they cannot be read.
 
     Attributes:
@@ -20,9 +21,11 @@ class Digests:
         tokenizer: sha256 of the tokenizer's files.
         vocabulary, draft_vocabulary: sha256 of {token: id}.
         vocab_size: tokens that the target's tokenizer knows.
+        sampling_defaults: from the model's generation_config.json and the server's settings.
 
     """
 
+    sampling_defaults: SamplingDefaults
     weights: str | None = None
     tokenizer: str | None = None
     vocabulary: str | None = None
@@ -41,9 +44,9 @@ class ModelFiles:
 
     def __init__(self, vllm_config: Any) -> None:
         self._config = vllm_config
-        self._reading: Future[Digests] | None = None
+        self._reading: Future[Contents] | None = None
 
-    def digests(self) -> Digests | None:
+    def contents(self) -> Contents | None:
         """What was found; None while it is being read."""
         if self._reading is None:
             thread = ThreadPoolExecutor(1, thread_name_prefix="verispec-digests")
@@ -51,7 +54,7 @@ class ModelFiles:
             thread.shutdown(wait=False)
         return self._reading.result() if self._reading.done() else None
 
-    def _read(self) -> Digests:
+    def _read(self) -> Contents:
         target, draft = self._config.model_config, draft_model_config(self._config)
         vocabulary = None if target.skip_tokenizer_init else read_vocabulary(target.tokenizer, target)
         speculative = self._config.speculative_config
@@ -59,7 +62,8 @@ class ModelFiles:
         if vocabulary and draft and speculative.method == "draft_model":
             draft_vocabulary = read_vocabulary(draft.model, target, draft.revision)
         draft_load = getattr(speculative, "draft_load_config", None) or self._config.load_config
-        return Digests(
+        return Contents(
+            sampling_defaults=_sampling_defaults(target),
             weights=_weights(target, self._config.load_config),
             tokenizer=None if target.skip_tokenizer_init else _tokenizer(target),
             vocabulary=vocabulary_digest(vocabulary) if vocabulary else None,
@@ -71,8 +75,10 @@ class ModelFiles:
 
 def draft_model_config(vllm_config: Any) -> Any | None:
     """The ModelConfig of a draft model, None where drafts come without one (vLLM puts the target's there)."""
-    draft = getattr(vllm_config.speculative_config, "draft_model_config", None)
-    return None if draft is vllm_config.model_config else draft
+    speculative = vllm_config.speculative_config
+    if speculative is None or speculative.draft_model_config is speculative.target_model_config:
+        return None
+    return speculative.draft_model_config
 
 
 def read_vocabulary(name: str, target: Any, revision: str | None = None) -> dict[str, int] | None:
@@ -149,6 +155,16 @@ def _directory(model: str, revision: str | None, download_dir: str | None = None
         return Path(snapshot_download(model, revision=revision, cache_dir=download_dir, local_files_only=True))
     except Exception:  # not a hub id, or not in the cache: object stores, other hubs
         return None
+
+
+def _sampling_defaults(config: Any) -> SamplingDefaults:
+    source = config.generation_config
+    given = {} if source == "vllm" else config.try_get_generation_config()
+    return SamplingDefaults(
+        source=local_name(source),
+        parameters=config.get_diff_sampling_param(),
+        eos_token_id=(given | config.override_generation_config).get("eos_token_id"),
+    )
 
 
 def _weights(config: Any, load_config: Any) -> str | None:

@@ -15,7 +15,7 @@ import torch
 from verispec.coupling import RULES
 from verispec.engine import logits_processors, seams
 from verispec.engine.model_files import (
-    Digests,
+    Contents,
     ModelFiles,
     draft_model_config,
     local_name,
@@ -30,7 +30,6 @@ from verispec.release.facts import (
     LogitsProcessors,
     Model,
     Numerics,
-    SamplingDefaults,
     Target,
     Tokenizer,
     Verifier,
@@ -71,10 +70,10 @@ class Release:
 
     def manifest(self, runner: Any) -> Manifest | None:
         """The manifest of a model runner; None while the model's files are being read."""
-        digests = self._files.digests()
-        if digests is None:
+        contents = self._files.contents()
+        if contents is None:
             return None
-        return gather(self._vllm_config, runner, self._settings, digests, self._evidence, named=self._named)
+        return gather(self._vllm_config, runner, self._settings, contents, self._evidence, named=self._named)
 
 
 _current: Release | None = None
@@ -98,18 +97,18 @@ def gather(
     vllm_config: Any,
     runner: Any,
     settings: Settings,
-    digests: Digests,
+    contents: Contents,
     evidence: Evidence | None = None,
     *,
     named: bool = True,
 ) -> Manifest:
     """The manifest that configuration, model runner and files make."""
     facts = DefinedBy(
-        target=_target(vllm_config, digests),
-        tokenizer=_tokenizer(vllm_config.model_config, digests),
-        sampling_defaults=_sampling_defaults(vllm_config.model_config),
+        target=_target(vllm_config, contents),
+        tokenizer=_tokenizer(vllm_config.model_config, contents),
+        sampling_defaults=contents.sampling_defaults,
         logits_processors=_logits_processors(vllm_config.speculative_config, runner, named),
-        drafter=_drafter(vllm_config, settings, digests),
+        drafter=_drafter(vllm_config, settings, contents),
         verifier=_verifier(vllm_config, settings),
         seams=_seams(),
         numerics=_numerics(vllm_config, runner),
@@ -127,9 +126,9 @@ def gather(
     return Manifest.of(facts, serving, _machine(), evidence)
 
 
-def _target(vllm_config: Any, digests: Digests) -> Target:
+def _target(vllm_config: Any, contents: Contents) -> Target:
     config = vllm_config.model_config
-    model = _model(config, digests.weights, digests.vocabulary)
+    model = _model(config, contents.weights, contents.vocabulary)
     return Target(**model.model_dump(), max_model_len=config.max_model_len, lora=vllm_config.lora_config is not None)
 
 
@@ -144,24 +143,14 @@ def _model(config: Any, weights: str | None, vocabulary: str | None) -> Model:
     )
 
 
-def _tokenizer(config: Any, digests: Digests) -> Tokenizer | None:
+def _tokenizer(config: Any, contents: Contents) -> Tokenizer | None:
     if config.skip_tokenizer_init:
         return None
     return Tokenizer(
         name=local_name(config.tokenizer),
         revision=revision_of(config.tokenizer, config.tokenizer_revision),
-        sha256=digests.tokenizer,
-        vocab_size=digests.vocab_size,
-    )
-
-
-def _sampling_defaults(config: Any) -> SamplingDefaults:
-    source = config.generation_config
-    given = {} if source == "vllm" else config.try_get_generation_config()
-    return SamplingDefaults(
-        source=local_name(source),
-        parameters=_plain(config.get_diff_sampling_param()),
-        eos_token_id=(given | config.override_generation_config).get("eos_token_id"),
+        sha256=contents.tokenizer,
+        vocab_size=contents.vocab_size,
     )
 
 
@@ -174,7 +163,7 @@ def _logits_processors(speculative: Any, runner: Any, named: bool) -> LogitsProc
     )
 
 
-def _drafter(vllm_config: Any, settings: Settings, digests: Digests) -> Drafter | None:
+def _drafter(vllm_config: Any, settings: Settings, contents: Contents) -> Drafter | None:
     speculative, draft = vllm_config.speculative_config, draft_model_config(vllm_config)
     if speculative is None:
         return None
@@ -187,7 +176,7 @@ def _drafter(vllm_config: Any, settings: Settings, digests: Digests) -> Drafter 
         name=None if name in ("", method) else name,
         options=_without_secrets(options),
         num_speculative_tokens=speculative.num_speculative_tokens,
-        model=_model(draft, digests.draft_weights, digests.draft_vocabulary) if draft else None,
+        model=_model(draft, contents.draft_weights, contents.draft_vocabulary) if draft else None,
     )
 
 

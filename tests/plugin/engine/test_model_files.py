@@ -1,4 +1,4 @@
-"""A server's files: names without their paths, digests beside the engine, vocabularies that must agree."""
+"""A server's files: names without their paths, contents read beside the engine, vocabularies that must agree."""
 
 import threading
 import time
@@ -26,12 +26,20 @@ def model(directory, tokens="abc", weights=b"w"):
         tokenizer_mode="auto",
         trust_remote_code=False,
         skip_tokenizer_init=False,
+        generation_config="auto",
+        override_generation_config={"eos_token_id": 2},
+        try_get_generation_config=lambda: {"eos_token_id": 1, "temperature": 0.6},
+        get_diff_sampling_param=lambda: {"temperature": 0.6},
     )
 
 
 def config(target, draft=None, **changes):
     speculative = SimpleNamespace(
-        method="draft_model", draft_model_config=draft, draft_load_config=None, use_heterogeneous_vocab=False
+        method="draft_model",
+        target_model_config=target,
+        draft_model_config=draft,
+        draft_load_config=None,
+        use_heterogeneous_vocab=False,
     )
     vars(speculative).update(changes)
     return SimpleNamespace(
@@ -41,13 +49,13 @@ def config(target, draft=None, **changes):
     )
 
 
-def digests(vllm_config):
+def contents(vllm_config):
     return finished(ModelFiles(vllm_config))
 
 
 def finished(files):
     until = time.monotonic() + 60
-    while (found := files.digests()) is None:
+    while (found := files.contents()) is None:
         assert time.monotonic() < until
         time.sleep(0.01)
     return found
@@ -68,7 +76,7 @@ def test_a_draft_model_with_another_vocabulary_is_refused_with_both_facts(tmp_pa
 def test_a_draft_model_with_the_targets_vocabulary_is_not_refused(tmp_path):
     target, draft = model(tmp_path / "target"), model(tmp_path / "draft", weights=b"d")
     refuse_another_vocabulary(config(target, draft))
-    found = digests(config(target, draft))
+    found = contents(config(target, draft))
     assert found.vocabulary == found.draft_vocabulary
     assert found.weights != found.draft_weights
     assert found.vocab_size == 3
@@ -85,15 +93,15 @@ def test_a_draft_model_without_a_tokenizer_is_not_refused_and_not_known(tmp_path
     for path in (tmp_path / "draft").glob("*token*"):
         path.unlink()
     refuse_another_vocabulary(config(target, draft))
-    assert digests(config(target, draft)).draft_vocabulary is None
+    assert contents(config(target, draft)).draft_vocabulary is None
 
 
 def test_files_are_read_once_and_beside_the_engine(tmp_path, monkeypatch):
     go, reads = threading.Event(), []
     monkeypatch.setattr(model_files, "weight_files", lambda directory: reads.append(go.wait(60)) or [])
     files = ModelFiles(config(model(tmp_path / "target")))
-    assert files.digests() is None
-    assert files.digests() is None
+    assert files.contents() is None
+    assert files.contents() is None
     go.set()
     found = finished(files)
     assert found.vocab_size == 3
@@ -106,15 +114,23 @@ def test_dummy_weights_and_missing_tokenizers_have_no_digest(tmp_path):
     target.skip_tokenizer_init = True
     vllm_config = config(target)
     vllm_config.load_config.load_format = "dummy"
-    found = digests(vllm_config)
+    found = contents(vllm_config)
     assert (found.weights, found.tokenizer, found.vocabulary) == (None, None, None)
+
+
+def test_sampling_defaults_are_those_that_vllm_applies(tmp_path):
+    target = model(tmp_path / "target")
+    found = contents(config(target)).sampling_defaults
+    assert (found.source, found.parameters, found.eos_token_id) == ("auto", {"temperature": 0.6}, 2)
+    target.generation_config, target.override_generation_config = "vllm", {}
+    assert contents(config(target)).sampling_defaults.eos_token_id is None
 
 
 def test_a_chat_template_is_part_of_the_tokenizer(tmp_path):
     target = model(tmp_path / "target")
-    before = digests(config(target))
+    before = contents(config(target))
     (tmp_path / "target" / "chat_template.jinja").write_text("{{ messages }}")
-    after = digests(config(target))
+    after = contents(config(target))
     assert after.tokenizer != before.tokenizer
     assert after.vocabulary == before.vocabulary
 
