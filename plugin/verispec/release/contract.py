@@ -14,7 +14,7 @@ Kind = Literal["exact", "exact-by-construction", "approximate", "blocked", "unkn
 Finding = tuple[bool | None, str]
 
 KINDS: dict[Kind, str] = {
-    "exact": "the target's law, and rollback is evidenced",
+    "exact": "the target's law, and a rejected draft leaves nothing behind",
     "exact-by-construction": "the target's law by construction; rollback is not evidenced",
     "approximate": "not the target's law",
     "blocked": "the target's law by construction, but rollback is known to fail",
