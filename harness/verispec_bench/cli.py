@@ -325,7 +325,7 @@ def _compare_manifests(pair: list[dict[str, Any]], as_json: bool) -> None:
     else:
         for found in differences:
             mark = ("contract", "yellow") if found.defines_contract else ("other   ", "dim")
-            out.print(Text.assemble(mark, f" {found.key}: {found.first!r} against {found.second!r}"), soft_wrap=True)
+            out.print(Text.assemble(mark, f" {found}"), soft_wrap=True)
         _print("these are different contracts" if differs else "the same contract", out)
     if differs:
         raise typer.Exit(1)

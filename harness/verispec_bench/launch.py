@@ -94,7 +94,9 @@ def _release_changed(recorded: dict[str, Any], now: Readback) -> list[str]:
     before = recorded.get("release")
     if not before or not now.release:
         return []
-    return [found.key for found in compare(before, now.release) if found.defines_contract and found.first is not None]
+    return [
+        found.key for found in compare(before, now.release) if found.defines_contract and found.first != found.second
+    ]
 
 
 def _record_servers(

@@ -32,6 +32,10 @@ class Difference:
     second: Any
     defines_contract: bool
 
+    def __str__(self) -> str:
+        unknown = self.first is None and self.second is None
+        return f"{self.key}: {'not known of either' if unknown else f'{self.first!r} against {self.second!r}'}"
+
 
 def compare(first: Manifest, second: Manifest) -> list[Difference]:
     """All differences, those that define the contract first. Keys that nobody knows count as different."""

@@ -1,10 +1,13 @@
 """What is left out of a manifest, and how values are written."""
 
 import math
+from types import SimpleNamespace
 
+import pytest
 import torch
 
 from verispec.engine import release
+from verispec.settings import Settings
 
 
 def test_options_hold_no_secrets_and_no_paths():
@@ -39,3 +42,9 @@ def test_what_json_lacks_is_written_out():
 def test_there_is_no_manifest_where_verispec_is_not_active(monkeypatch):
     monkeypatch.setattr(release, "_current", None)
     assert release.manifest_of(None) is None
+
+
+def test_evidence_that_cannot_be_used_stops_the_start(tmp_path):
+    settings = Settings(evidence=str(tmp_path / "state.json"))
+    with pytest.raises(ValueError, match=r"--additional-config: verispec\.evidence: .*state\.json: cannot be read"):
+        release.Release(SimpleNamespace(speculative_config=None), settings, named=True)
