@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from typing import Any
 
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
 from verispec_bench.progress import RunProgress
 from verispec_bench.record import ResultDirectory
+from verispec_bench.release import compare
 from verispec_bench.scenario import BASELINE, Setup
 from verispec_bench.server import (
     Interpreter,
@@ -87,18 +89,28 @@ def check_servers(scenario: Setup, readbacks: dict[str, Readback]) -> None:
                 raise InfrastructureFailed(f"server {arm}: verispec is not active in its worker process")
 
 
+def _release_changed(recorded: dict[str, Any], now: Readback) -> list[str]:
+    """Keys of the contract in which a server differs from its own record: the same settings may load other weights."""
+    before = recorded.get("release")
+    if not before or not now.release:
+        return []
+    return [
+        found.key for found in compare(before, now.release) if found.defines_contract and found.first != found.second
+    ]
+
+
 def _record_servers(
     results: ResultDirectory, servers: dict[str, ServerProcess], readbacks: dict[str, Readback], kept: bool
 ) -> None:
     """Keep what was read back; a resumed run must find it unchanged.
 
     Raises:
-        UnusableInput: a setting has changed since the measurements that are kept.
+        UnusableInput: a setting, or what is served, has changed since the measurements that are kept.
 
     """
     manifest = results.manifest()
     for arm, recorded in manifest["servers"].items() if kept else ():
-        if changed := changed_since(recorded, readbacks[arm]):
+        if changed := changed_since(recorded, readbacks[arm]) or _release_changed(recorded, readbacks[arm]):
             raise UnusableInput(
                 f"{results.path}: server {arm} now differs from the one that its runs were made with: "
                 f"{', '.join(changed[:5])}; choose another --out"

@@ -47,6 +47,8 @@ class Settings(BaseModel):
             (seed, position) and are verified by "gumbel" unless their drafts come with a law q of their own.
         draft_by_default: false: only requests that ask for it are drafted for (`vllm_xargs: {"verispec": "on"}`).
         fallback: when the server decodes without drafts.
+        manifest: where the server writes its release manifest when it has started.
+        evidence: a file that says what a test of the decoder's state found (verispec.release.Evidence).
 
     """
 
@@ -57,6 +59,8 @@ class Settings(BaseModel):
     rule: Literal["token", "block", "gumbel"] = "token"
     draft_by_default: bool = True
     fallback: FallbackSettings = Field(default_factory=FallbackSettings)
+    manifest: str | None = None
+    evidence: str | None = None
 
     @classmethod
     def from_additional_config(cls, additional_config: object) -> "Settings":

@@ -5,9 +5,15 @@ python -m tests.engine.probe MODEL_DIR '{"speculative_config": …, "additional_
 With "temperatures" no request has top-k or top-p: unrepaired vLLM stops at them (garbage as an index).
 """
 
+import copy
 import json
 import os
+import shutil
 import sys
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
 
 os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
 
@@ -129,6 +135,35 @@ def served_laws(llm) -> tuple[list[float], list[int]]:
     return second.tolist(), counts.tolist()
 
 
+def manifests(runner, model: str) -> tuple[dict | None, dict | None]:
+    """What the worker answers to /verispec/manifest, and what it would answer if one byte of its weights differed."""
+    from verispec.engine import release
+    from verispec.engine.model_files import ModelFiles
+    from verispec.settings import Settings
+
+    worker = SimpleNamespace(model_runner=runner)
+    while (manifest := release.manifest_of(worker)) == {}:
+        time.sleep(0.05)
+    assert release.manifest_of(worker) == manifest
+    if manifest is None:
+        return None, None
+    with tempfile.TemporaryDirectory() as scratch:
+        changed = shutil.copytree(model, Path(scratch) / Path(model).name)
+        weights = changed / "model.safetensors"
+        content = bytearray(weights.read_bytes())
+        content[-1] ^= 1
+        weights.write_bytes(content)
+        config = copy.copy(runner.vllm_config)
+        config.model_config = copy.copy(config.model_config)
+        config.model_config.model = str(changed)
+        files = ModelFiles(config)
+        while (contents := files.contents()) is None:
+            time.sleep(0.05)
+    additional = config.additional_config
+    settings = Settings.from_additional_config(additional)
+    return manifest, release.gather(config, runner, settings, contents, named="verispec" in additional).as_dict()
+
+
 def main(model: str, options: str, only: str = "") -> None:
     kept = ("temperature",) if only else ("temperature", "top_k", "top_p")
     asked = [{name: value for name, value in p.items() if name in kept} for p in PARAMETERS]
@@ -148,6 +183,7 @@ def main(model: str, options: str, only: str = "") -> None:
     from verispec.engine.seams import SEAMS
 
     active = [seam.name for seam in SEAMS if seam.active]
+    manifest, other_weights = manifests(runner, model)
     recorder = Recorder(runner)
     completions = count_completion_tokens(llm)
     parameters: dict[str, dict] = {}
@@ -218,6 +254,8 @@ def main(model: str, options: str, only: str = "") -> None:
                 "padding": len(padding),
                 **counted,
                 "with_nan_in_one": failed,
+                "manifest": manifest,
+                "manifest_of_other_weights": other_weights,
             }
         )
     )

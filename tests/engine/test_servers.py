@@ -1,14 +1,19 @@
 """A real patched server beside a real target-only server."""
 
 import asyncio
+import hashlib
+import json
 import os
+from pathlib import Path
 
 import aiohttp
 import psutil
 import pytest
 
+from verispec.release.digest import value_digest
 from verispec_bench.client import Sampling, Target, closed_loop
 from verispec_bench.exactness import greedy_parity
+from verispec_bench.model import resolve_model
 from verispec_bench.scenario import BASELINE
 from verispec_bench.server import differences
 from verispec_bench.workload import load_prompts
@@ -67,8 +72,24 @@ def test_the_plugin_is_at_work_in_the_worker_process(servers, answers):
     assert not any(worker["fallback"]["trips"].values())
 
 
+def test_the_server_says_what_it_serves(servers):
+    """Read from the process that serves: the weights by content, the rule in place, nothing of this machine's paths."""
+    served = servers["suffix"]
+    status, manifest = get(f"{served.base_url}/verispec/manifest")
+    assert (status, manifest) == (200, served.readback.release)
+    facts, directory = manifest["defined_by"], Path(resolve_model(served.model))
+    weights = hashlib.sha256((directory / "model.safetensors").read_bytes()).hexdigest()
+    assert facts["target"]["weights_sha256"] == value_digest({"model.safetensors": weights})
+    assert facts["target"]["vocab_size"] == facts["tokenizer"]["vocab_size"] == 49152
+    assert (facts["drafter"]["method"], facts["drafter"]["name"]) == ("verispec", "suffix")
+    assert manifest["contract"]["kind"] == "exact-by-construction"
+    assert str(directory.parent) not in json.dumps(manifest)
+    assert str(Path.home()) + "/" not in json.dumps(manifest)
+
+
 def test_the_baseline_has_no_plugin(servers):
     assert servers[BASELINE].readback.plugin == []
+    assert servers[BASELINE].readback.release is None
     assert get(f"{servers[BASELINE].base_url}/verispec/status")[0] == 404
 
 

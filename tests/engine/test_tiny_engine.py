@@ -5,6 +5,7 @@ from scipy.stats import chisquare
 
 from tests.engine.conftest import run, run_json
 from verispec.engine.seams import SEAMS
+from verispec_bench.release import compare
 
 PROBE = "tests.engine.probe"
 OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 4}
@@ -146,6 +147,46 @@ def test_unrepaired_vllm_is_caught(untouched):
     """The control: if this fails, vLLM has repaired expand_batch_to_tokens and the seam can go."""
     assert untouched["worst_target_error"] > 0.01
     assert p_value(untouched) < FALSE_ALARM
+
+
+def changed(first, second) -> list[str]:
+    return [found.key for found in compare(first["manifest"], second["manifest"])]
+
+
+def test_the_manifest_says_what_is_served(stochastic):
+    manifest, facts = stochastic["manifest"], stochastic["manifest"]["defined_by"]
+    assert facts["drafter"]["name"] == RANDOM["drafter"]
+    assert facts["drafter"]["options"] == RANDOM["drafter_options"]
+    assert set(facts["seams"]) == set(ALL_SEAMS) - {"input-processor"}
+    assert facts["numerics"]["dtype"] == "float32"
+    assert facts["numerics"]["attention_backends"] == ["CPU_ATTN"]
+    assert manifest["contract"]["kind"] == "exact-by-construction"
+    not_known = [entry["name"] for entry in manifest["contract"]["because"] if entry["holds"] is not True]
+    assert not_known == ["draft-state", "target-state"]
+
+
+def test_another_rule_changes_the_manifest_in_its_rule_alone(stochastic, block):
+    assert changed(stochastic, block) == ["defined_by.verifier.rule"]
+    assert stochastic["manifest"]["contract_sha256"] != block["manifest"]["contract_sha256"]
+
+
+def test_another_drafter_changes_the_manifest_in_its_drafter_and_what_that_lets_requests_use(stochastic, vllms_drafter):
+    """The n-gram server does not name verispec in its settings: vLLM goes on refusing min_p there."""
+    drafter = ("defined_by.drafter.", "defined_by.logits_processors.all_accepted")
+    assert changed(stochastic, vllms_drafter)
+    assert [key for key in changed(stochastic, vllms_drafter) if not key.startswith(drafter)] == []
+    assert vllms_drafter["manifest"]["defined_by"]["drafter"]["method"] == "ngram"
+    assert vllms_drafter["manifest"]["fallback"] == stochastic["manifest"]["fallback"]
+
+
+def test_one_byte_of_the_weights_changes_the_manifest_in_the_weights_alone(stochastic):
+    other = {"manifest": stochastic["manifest_of_other_weights"]}
+    assert changed(stochastic, other) == ["defined_by.target.weights_sha256"]
+    assert None not in {report["manifest"]["defined_by"]["target"]["weights_sha256"] for report in (stochastic, other)}
+
+
+def test_there_is_no_manifest_where_the_plugin_is_switched_off(untouched):
+    assert untouched["manifest"] is None
 
 
 def test_a_plugin_that_is_locked_out_stops_the_start(tiny_model):

@@ -33,6 +33,7 @@ class FakeServer:
         greedy: what answers that are not streamed follow at temperature 0.
         finish, text_end: their finish reason, and an end of their text that no token stands for.
         settings: what /server_info reports.
+        release: what /verispec/manifest answers; None: there is none.
         offset: added to every token id, to make two fakes disagree.
         falls_back: a reason for which it falls back to target-only decoding, once for each answer.
         dies_after: the process ends when it is asked for one more answer than this.
@@ -51,6 +52,7 @@ class FakeServer:
     finish: str = "stop"
     text_end: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
+    release: dict[str, Any] | None = None
     offset: int = 0
     falls_back: str | None = None
     dies_after: int | None = None
@@ -67,6 +69,8 @@ class FakeServer:
         app.router.add_get("/v1/models", self._constant({"data": [{"id": self.model}]}))
         app.router.add_get("/server_info", self._constant({"vllm_config": self.settings, "vllm_env": {}}))
         app.router.add_get("/verispec/status", self._status)
+        if self.release is not None:
+            app.router.add_get("/verispec/manifest", self._constant(self.release))
         app.router.add_get("/metrics", self._metrics)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_post("/v1/completions", self._sample)

@@ -1,5 +1,6 @@
 """The command line: exit codes, one-line faults, `bench` against any server."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from tests.fakes.server import FakeServer, serving
 from tests.harness.sweep.test_sweep import VERISPEC, verispec
+from tests.plugin.release.example import manifest
 from verispec_bench.bench import BenchLoad, run_bench
 from verispec_bench.client import Sampling
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
@@ -17,7 +19,7 @@ from verispec_bench.errors import InfrastructureFailed, UnusableInput
 FAKE_PYTHON = str(Path(__file__).parents[1] / "fakes" / "python")
 
 
-@pytest.mark.parametrize("verb", ["doctor", "fetch-model", "serve", "sweep", "verify", "report", "bench"])
+@pytest.mark.parametrize("verb", ["doctor", "fetch-model", "serve", "sweep", "verify", "report", "bench", "manifest"])
 def test_every_verb_has_help(verb):
     result = verispec(verb, "--help")
     assert result.returncode == 0
@@ -37,6 +39,10 @@ def test_every_verb_has_help(verb):
         (["verify", "scenarios/demo.yaml"], 2, "scenarios/demo.yaml: scenario: has no section exactness"),
         (["sweep", "scenarios/exactness.yaml"], 2, "it is for: verispec verify"),
         (["serve", "--port", "99999"], 2, "--port"),
+        (["manifest"], 2, "give --base-url URL, or one file to show, or two files to compare"),
+        (["manifest", "no/such.json"], 2, "no/such.json: no such file"),
+        (["manifest", "results/reference", "no/such.json"], 2, "servers with a release manifest: none"),
+        (["manifest", "--base-url", "http://127.0.0.1:9"], 3, "no server answers there"),
         (["sweep", "scenarios/demo.yaml", "--out", "/proc/nowhere"], 3, "/proc/nowhere"),
     ],
 )
@@ -65,6 +71,32 @@ def test_doctor_says_what_is_wrong_and_what_to_do():
     plugin = next(check for check in json.loads(result.stdout) if check["name"] == "plugin")
     assert plugin["good"] is False
     assert "pip install" in plugin["detail"]
+
+
+async def test_manifest_shows_what_a_server_says_and_keeps_it(tmp_path):
+    path = tmp_path / "release.json"
+    async with serving(FakeServer(release=manifest().as_dict())) as url:
+        shown = await asyncio.to_thread(verispec, "manifest", "--base-url", url, "--out", path)
+        printed = await asyncio.to_thread(verispec, "manifest", "--base-url", url, "--json")
+    assert shown.returncode == 0, shown.stderr
+    assert "exact-by-construction" in shown.stdout
+    assert json.loads(path.read_text()) == json.loads(printed.stdout) == manifest().as_dict()
+
+
+def test_manifest_compares_two_and_says_no_if_the_contract_differs(tmp_path):
+    ours, same, other = tmp_path / "ours.json", tmp_path / "same.json", tmp_path / "other.json"
+    ours.write_text(json.dumps(manifest().as_dict()))
+    elsewhere = manifest().as_dict()
+    elsewhere["machine"]["threads"] = 64
+    same.write_text(json.dumps(elsewhere))
+    other.write_text(json.dumps(manifest(verifier__rule="block").as_dict()))
+    equal, different = verispec("manifest", ours, same), verispec("manifest", ours, other)
+    assert (equal.returncode, different.returncode) == (0, 1)
+    assert "other    machine.threads: 2 against 64" in equal.stdout
+    assert "contract defined_by.verifier.rule: 'token' against 'block'" in different.stdout
+    answer = json.loads(verispec("manifest", ours, other, "--json").stdout)
+    assert answer["same_contract"] is False
+    assert [found["key"] for found in answer["differences"]] == ["defined_by.verifier.rule"]
 
 
 async def bench(server: FakeServer, workload="chat", prompts=6, model=None):

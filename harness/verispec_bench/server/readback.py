@@ -9,6 +9,7 @@ import aiohttp
 import psutil
 
 from verispec_bench.errors import InfrastructureFailed
+from verispec_bench.release import fetch
 
 PRELOADABLE = ("tcmalloc", "jemalloc", "libiomp", "libgomp")
 
@@ -21,6 +22,7 @@ class Readback:
         settings: vLLM's whole configuration and its variables, keys joined by dots.
         processes: of the server's processes: threads' CPU affinity, preloaded libraries.
         plugin: /verispec/status of each worker; empty where the plugin is disabled.
+        release: the server's release manifest, None where the plugin is disabled.
         environment: variables of the server's main process; compared, never written down.
 
     """
@@ -28,6 +30,7 @@ class Readback:
     settings: dict[str, Any]
     processes: dict[str, Any]
     plugin: list[dict[str, Any]] = field(default_factory=list)
+    release: dict[str, Any] | None = None
     environment: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
@@ -47,12 +50,13 @@ async def read_back(base_url: str, pid: int) -> Readback:
             async with session.get(f"{base_url}/server_info", params={"config_format": "json"}) as response:
                 info = await response.json() if response.status == 200 else {}
             plugin = await plugin_status(session, base_url)
+            release = await fetch(session, base_url) if plugin else None
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         raise InfrastructureFailed(f"{base_url}: the server's settings cannot be read back: {error}") from error
     if not info.get("vllm_config"):
         raise InfrastructureFailed(f"{base_url}: the server does not tell its settings (/server_info); is it a vLLM?")
     settings = dict(flatten({name: info.get(name, {}) for name in ("vllm_config", "vllm_env")}))
-    return Readback(settings, _processes(pid), plugin, _environment(pid))
+    return Readback(settings, _processes(pid), plugin, release, _environment(pid))
 
 
 async def plugin_status(session: aiohttp.ClientSession, base_url: str) -> list[dict[str, Any]]:

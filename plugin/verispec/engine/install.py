@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from verispec.engine import commits, draft_step, logits_processors, runtime, seams, step_time
+from verispec.engine import commits, draft_step, logits_processors, release, runtime, seams, step_time
 from verispec.engine.draft_probs import line_up_draft_probs
 from verispec.engine.proposer import Proposer
 from verispec.engine.request_choice import check_choice
@@ -152,7 +152,7 @@ def install(vllm_config: Any) -> None:
 
     Raises:
         SeamError: another vLLM, or a seam that has changed.
-        ValueError: unusable settings.
+        ValueError: unusable settings, or a draft model with another vocabulary.
 
     """
     from vllm.platforms import current_platform
@@ -164,6 +164,7 @@ def install(vllm_config: Any) -> None:
     wanted = [seam for seam in needed if current_platform.is_cpu() or not seam.cpu_only]
     for seam in wanted:
         seam.check()
+    release.start(vllm_config, settings, named=asked_for(vllm_config))
     state = runtime.start(settings, speculative)
     adapters: dict[seams.Seam, Callable[..., Callable[..., Any]]] = {
         seams.RULE: state.verifier.adapt,

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from tests.harness.conftest import write_scenario
+from tests.plugin.release.example import manifest
 
 VERISPEC = str(Path(sys.executable).parent / "verispec")
 
@@ -188,6 +189,21 @@ def test_servers_that_changed_since_are_not_mixed_in(fake_scenario, tmp_path):
     assert result.returncode == 2
     assert "server target-only now differs" in result.stderr
     assert "vllm_config.cache_config.block_size" in result.stderr
+
+
+def test_what_each_server_serves_is_recorded_and_other_weights_are_not_mixed_in(fake_scenario, tmp_path):
+    """The same settings, the same directory: only the content of the weight files is another."""
+    out = tmp_path / "out"
+    first, other = (manifest(**changes).as_dict() for changes in ({}, {"target__weights_sha256": "0" * 64}))
+    fake = {"server": {"release": first}, "arm_dies_after": 8}
+    assert verispec("sweep", fake_scenario(fake=fake), "--out", out).returncode == 3
+    servers = strict_json(out / "manifest.json")["servers"]
+    assert (servers["target-only"]["release"], servers["ours"]["release"]) == (None, first)
+    assert verispec("manifest", out, "--json").returncode == 0
+    result = verispec("sweep", fake_scenario(fake={"server": {"release": other}}), "--out", out, "--resume")
+    assert result.returncode == 2
+    assert "server ours now differs" in result.stderr
+    assert "defined_by.target.weights_sha256" in result.stderr
 
 
 def test_a_server_that_dies_is_reported_with_its_log(fake_scenario, tmp_path):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from verispec.engine import install, runtime, seams
+from verispec.engine import install, release, runtime, seams
 from verispec.engine.seams import Seam, SeamError
 
 OURS = "verispec.engine.Proposer"
@@ -24,6 +24,7 @@ def config(model=OURS, additional=None, speculative=True, v2=False, world_size=1
 def vllm_as_it_was(monkeypatch):
     """Undo every replacement, and the runtime."""
     monkeypatch.setattr(runtime, "_current", None)
+    monkeypatch.setattr(release, "_current", None)
     yield
     for seam in (*seams.SEAMS, seams.RUNNER_V2_INIT):
         if seam.active:

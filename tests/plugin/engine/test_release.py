@@ -1,0 +1,50 @@
+"""What is left out of a manifest, and how values are written."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from verispec.engine import release
+from verispec.settings import Settings
+
+
+def test_options_hold_no_secrets_and_no_paths():
+    options = {
+        "api_key": "s3cret",
+        "hf_token": "s3cret",
+        "nested": {"client_secret": "s3cret", "paths": ["/home/someone/data/table.bin", "~/x"]},
+        "min_match": 3,
+        "stop_token_id": 7,
+        "url": "relative/name",
+    }
+    assert release._without_secrets(options) == {
+        "api_key": "(left out)",
+        "hf_token": "(left out)",
+        "nested": {"client_secret": "(left out)", "paths": ["table.bin", "x"]},
+        "min_match": 3,
+        "stop_token_id": 7,
+        "url": "relative/name",
+    }
+
+
+def test_what_json_lacks_is_written_out():
+    value = {"dtype": torch.float32, "ids": {3, 1, 2}, "scale": math.inf, "pair": (1, None), "_name_or_path": "/x"}
+    assert release._plain(value, left_out=("_name_or_path",)) == {
+        "dtype": "torch.float32",
+        "ids": [1, 2, 3],
+        "scale": "inf",
+        "pair": [1, None],
+    }
+
+
+def test_there_is_no_manifest_where_verispec_is_not_active(monkeypatch):
+    monkeypatch.setattr(release, "_current", None)
+    assert release.manifest_of(None) is None
+
+
+def test_evidence_that_cannot_be_used_stops_the_start(tmp_path):
+    settings = Settings(evidence=str(tmp_path / "state.json"))
+    with pytest.raises(ValueError, match=r"--additional-config: verispec\.evidence: .*state\.json: cannot be read"):
+        release.Release(SimpleNamespace(speculative_config=None), settings, named=True)
