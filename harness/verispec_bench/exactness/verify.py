@@ -1,8 +1,8 @@
 """A verification from scenario to verdict: servers up, chunks made and kept, servers down."""
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from verispec_bench.progress import RunProgress
 from verispec_bench.record import ResultDirectory, build_manifest
 from verispec_bench.record.atomic import write_json
 from verispec_bench.scenario import BASELINE, Verification
-from verispec_bench.server import Interpreter, ServerProcess, probe_interpreter, server_command
+from verispec_bench.server import Interpreter, ServerProcess, is_gone, probe_interpreter, server_command
 from verispec_bench.workload import Prompt
 
 COMPLETIONS, ANSWERS, SUMMARY = Path("completions.jsonl"), Path("answers.jsonl"), Path("verify.json")
@@ -154,7 +154,7 @@ async def _answer_all(
 async def _sample(scenario: Verification, chunk: Chunk, servers: Servers, progress: RunProgress) -> list[Completion]:
     server, exactness = servers[chunk.arm], scenario.exactness
     assert exactness is not None
-    with _failures_of(server):
+    async with _failures_of(server):
         return await complete(
             Target(server.base_url, server.command.model),
             exactness.prompts,
@@ -170,7 +170,7 @@ async def _sample(scenario: Verification, chunk: Chunk, servers: Servers, progre
 async def _ask(scenario: Verification, chunk: ParityChunk, servers: Servers, progress: RunProgress) -> list[Answer]:
     server = servers[chunk.server]
     assert scenario.parity is not None
-    with _failures_of(server):
+    async with _failures_of(server):
         return await post_all(
             Target(server.base_url, server.command.model),
             [(ask.path, ask.body) for ask in chunk.asks],
@@ -181,13 +181,13 @@ async def _ask(scenario: Verification, chunk: ParityChunk, servers: Servers, pro
         )
 
 
-@contextmanager
-def _failures_of(server: ServerProcess) -> Iterator[None]:
+@asynccontextmanager
+async def _failures_of(server: ServerProcess) -> AsyncIterator[None]:
     """A failed request is the server's failure; it is named."""
     try:
         yield
     except RequestFailed as error:
-        if server.died:
+        if await is_gone(server):
             raise InfrastructureFailed(
                 f"server {server.name} died: {server.last_words()} (its log: {server.log})"
             ) from error

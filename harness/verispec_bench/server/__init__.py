@@ -5,7 +5,7 @@ from verispec_bench.server.interpreter import Interpreter, probe_interpreter
 from verispec_bench.server.parity import changed_since, differences
 from verispec_bench.server.process import ServerProcess, free_port
 from verispec_bench.server.readback import Readback, read_back
-from verispec_bench.server.readiness import wait_until_ready
+from verispec_bench.server.readiness import is_gone, wait_until_ready
 
 __all__ = [
     "Interpreter",
@@ -15,6 +15,7 @@ __all__ = [
     "changed_since",
     "differences",
     "free_port",
+    "is_gone",
     "probe_interpreter",
     "read_back",
     "server_command",

@@ -51,6 +51,17 @@ async def wait_until_ready(
                 await asyncio.sleep(POLL_S)
 
 
+async def is_gone(server: ServerProcess) -> bool:
+    """It has ended, or is ending: asked after a failed request.
+
+    A process closes its connections before it is seen to have ended, and an engine dies before its API server.
+    """
+    if server.died:
+        return True
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
+        return not await is_ready(session, server)
+
+
 async def is_ready(session: aiohttp.ClientSession, server: ServerProcess) -> bool:
     """It is healthy and serves our model, now."""
     try:

@@ -5,15 +5,12 @@ from datetime import UTC, datetime
 from itertools import cycle, islice
 from typing import Any
 
-import aiohttp
-
 from verispec_bench.client import RequestRecord, Sampling, Target, closed_loop
 from verispec_bench.errors import InfrastructureFailed
 from verispec_bench.measure import CpuWatch, ServerWatch, measure_run
 from verispec_bench.record import ResultDirectory, Run
 from verispec_bench.scenario import BASELINE, Cell, Scenario
-from verispec_bench.server import ServerProcess
-from verispec_bench.server.readiness import is_ready
+from verispec_bench.server import ServerProcess, is_gone
 from verispec_bench.sweep.plan import PlannedBlock
 from verispec_bench.workload import Prompt
 
@@ -65,10 +62,8 @@ async def _check_alive(
 ) -> None:
     """A run beside or on a dead server is no measurement: it is not kept, and the sweep ends here."""
     dead = next((other for other in servers.values() if other.died), None)
-    if dead is None and not all(record.ok for record in records):
-        # A process closes its connections before it is seen to have ended, and an engine dies before its API server.
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
-            dead = None if await is_ready(session, server) else server
+    if dead is None and not all(record.ok for record in records) and await is_gone(server):
+        dead = server
     if dead:
         raise InfrastructureFailed(f"server {dead.name} died: {dead.last_words()} (its log: {dead.log})")
 
