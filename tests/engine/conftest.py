@@ -72,19 +72,25 @@ def run_json(program: str, model: str, *arguments: Any, **environment: str) -> d
 
 @dataclass(frozen=True)
 class Served:
-    """A running server and what was read back from it."""
+    """A running server, what was read back from it, and the file that the faulty drafter obeys."""
 
     base_url: str
     pid: int
     model: str
     readback: Any
+    control: Path
 
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory):
-    """The demo's two servers on the default model, uncompiled (they start faster): {arm: Served}."""
+    """The demo's two servers and one whose drafter can be made to fail, on the default model: {arm: Served}.
+
+    Uncompiled (they start faster), and with a KV cache that long requests fill.
+    """
+    from tests.soak.faults import FAILS_TO_LOAD
+    from tests.soak.soak import SERVER_ARGS, faulty_arm
     from verispec_bench.model import fetch_model
-    from verispec_bench.scenario import BASELINE, load_scenario
+    from verispec_bench.scenario import BASELINE, Setup, load_scenario
     from verispec_bench.server import (
         ServerProcess,
         free_port,
@@ -95,19 +101,21 @@ def servers(tmp_path_factory):
     )  # fmt: skip
 
     fetch_model()
-    scenario = load_scenario(ROOT / "scenarios" / "demo.yaml")
-    scenario = scenario.model_copy(
-        update={"server": scenario.server.model_copy(update={"args": {"enforce-eager": True}})}
-    )
     logs, interpreter = tmp_path_factory.mktemp("logs"), probe_interpreter()
+    control = logs / "fault"
+    control.write_text(FAILS_TO_LOAD)
+    demo = load_scenario(ROOT / "scenarios" / "demo.yaml").model_dump()
+    demo["server"] |= {"args": SERVER_ARGS, "env": {"PYTHONPATH": str(ROOT), "VLLM_CPU_KVCACHE_SPACE": "1"}}
+    demo["arms"]["faulty"] = faulty_arm(control)
+    scenario = Setup.model_validate(demo)
     with ExitStack() as running:
         started = {}
-        for arm in (BASELINE, "suffix"):
+        for arm in (BASELINE, "suffix", "faulty"):
             port = free_port()
             command = server_command(scenario, arm, interpreter, port)
             started[arm] = running.enter_context(ServerProcess(arm, command, port, logs / f"{arm}.log"))
         asyncio.run(wait_until_ready(list(started.values()), 600))
         yield {
-            arm: Served(s.base_url, s.pid, s.command.model, asyncio.run(read_back(s.base_url, s.pid)))
+            arm: Served(s.base_url, s.pid, s.command.model, asyncio.run(read_back(s.base_url, s.pid)), control)
             for arm, s in started.items()
         }

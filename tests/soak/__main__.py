@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.soak.faults import FAILS_TO_LOAD
-from tests.soak.soak import SERVER_ARGS, SETTINGS, Report, Servers, soak
+from tests.soak.soak import SERVER_ARGS, Report, Servers, faulty_arm, soak
 from verispec_bench.errors import VerispecError
 from verispec_bench.model import fetch_model
 from verispec_bench.scenario import BASELINE, Setup
@@ -23,8 +23,6 @@ MODEL = "smollm2-135m-instruct"
 
 def scenario(control: Path) -> Setup:
     """Both servers; the arm's drafter takes its faults from the file."""
-    ours = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 6}
-    settings = SETTINGS | {"drafter_options": {"control": str(control)}}
     server = {"dtype": "float32", "max_model_len": 1024, "max_num_seqs": 12, "args": SERVER_ARGS}
     server["env"] = {"PYTHONPATH": str(ROOT), "VLLM_CPU_KVCACHE_SPACE": "1"}
     return Setup.model_validate(
@@ -32,7 +30,7 @@ def scenario(control: Path) -> Setup:
             "name": "soak",
             "model": MODEL,
             "server": server,
-            "arms": {"faulty": {"speculative": ours, "verispec": settings}},
+            "arms": {"faulty": faulty_arm(control)},
         }
     )
 
@@ -68,7 +66,7 @@ async def _run(minutes: float, say) -> Report:
         say("starting two servers")
         await wait_until_ready(list(started.values()), 900)
         urls = (started[BASELINE].base_url, started["faulty"].base_url)
-        return await soak(Servers(*urls, MODEL, control), 60 * minutes, say)
+        return await soak(Servers(*urls, MODEL, control), 60 * minutes, say=say)
 
 
 def as_text(report: Report) -> str:

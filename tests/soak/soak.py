@@ -16,13 +16,8 @@ from tests.soak.traffic import Answer, Tally, Traffic, ask, cases, long_case
 CLIENTS = 6
 LONG_REQUESTS = 6
 COOLDOWN_S = 3.0
-PHASE_S, PATIENCE_S = 5.0, 90.0
-"""A phase lasts so long at least, and at most until what it waits for has come; on a busy machine steps are slow."""
-SETTINGS = {
-    "drafter": "tests.soak.faults.FaultyDrafter",
-    "fallback": {"cooldown_s": COOLDOWN_S, "stall_s": 0.5, "min_acceptance": 0.05, "acceptance_window": 100},
-}
-"""Of the plugin on the server; `drafter_options` must name the control file."""
+PATIENCE_S = 90.0
+"""How long what must come is waited for; on a busy machine steps are slow."""
 SERVER_ARGS = {"enforce-eager": True, "num-gpu-blocks-override": 24}
 """A KV cache that the long requests fill."""
 
@@ -70,14 +65,32 @@ class Servers:
     control: Path
 
 
-async def soak(servers: Servers, seconds: float, say: Callable[[str], None] = lambda text: None) -> Report:
-    """Run for about so long; every fault comes once at least."""
+def faulty_arm(control: Path) -> dict[str, Any]:
+    """An arm of a scenario, whose drafter takes its faults from a file."""
+    return {
+        "speculative": {
+            "method": "custom_class",
+            "model": "verispec.engine.Proposer",
+            "num_speculative_tokens": 6,
+        },
+        "verispec": {
+            "drafter": "tests.soak.faults.FaultyDrafter",
+            "drafter_options": {"control": str(control)},
+            "fallback": {"cooldown_s": COOLDOWN_S, "stall_s": 0.5, "min_acceptance": 0.05, "acceptance_window": 100},
+        },
+    }
+
+
+async def soak(
+    servers: Servers, seconds: float, phase_s: float = 5.0, say: Callable[[str], None] = lambda text: None
+) -> Report:
+    """Run for about so long; every fault comes once at least, and each phase lasts `phase_s` at least."""
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(limit=0)) as session:
         made = cases()
         expected = await right_answers(session, servers)
         traffic, stop = Traffic(servers.arm, servers.model, expected), asyncio.Event()
-        phases, started = _Phases(session, servers, traffic), time.monotonic()
+        phases, started = _Phases(session, servers, traffic, phase_s), time.monotonic()
         async with asyncio.TaskGroup() as clients:
             for _ in range(CLIENTS):
                 clients.create_task(traffic.run(session, made, stop))
@@ -113,8 +126,8 @@ async def right_answers(session: aiohttp.ClientSession, servers: Servers) -> dic
 class _Phases:
     """The faults, one after another; each says whether the server did what it must."""
 
-    def __init__(self, session: aiohttp.ClientSession, servers: Servers, traffic: Traffic) -> None:
-        self._session, self._servers, self._traffic = session, servers, traffic
+    def __init__(self, session: aiohttp.ClientSession, servers: Servers, traffic: Traffic, least_s: float) -> None:
+        self._session, self._servers, self._traffic, self._least_s = session, servers, traffic, least_s
 
     async def failed_start(self) -> bool:
         """It serves without its drafter, tries again when told to, and has it when it is there."""
@@ -174,7 +187,7 @@ class _Phases:
         while True:
             await asyncio.sleep(0.5)
             now, passed = await self._now(), time.monotonic() - started
-            if (passed > PHASE_S and condition(now)) or passed > PATIENCE_S:
+            if (passed > self._least_s and condition(now)) or passed > PATIENCE_S:
                 return now
 
     async def _now(self) -> dict[str, float]:

@@ -6,6 +6,7 @@ guess about an internal would be a silent bias, not a crash.
 
 import importlib
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +70,9 @@ class Seam:
 
     @property
     def active(self) -> bool:
-        """An adapter is in place in this process."""
+        """An adapter is in place in this process; where the module is not loaded, there is none, and none is loaded."""
+        if self.module not in sys.modules:
+            return False
         owner, name = self._owner()
         return hasattr(getattr(owner, name, None), "verispec_original")
 

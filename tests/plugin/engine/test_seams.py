@@ -52,6 +52,10 @@ def test_active_says_whether_an_adapter_is_in_place(module):
     assert target.active
 
 
+def test_asking_whether_a_seam_is_active_loads_nothing():
+    assert not Seam("test-seam", "verispec_no_such_module", "verify", (), why="", removed_when="").active
+
+
 @pytest.mark.parametrize("attribute", ["gone", "Gone.step", "Runner.gone"])
 def test_a_missing_function_is_refused_by_the_seams_name(module, attribute):
     with pytest.raises(SeamError, match=f"seam 'test-seam': seam_target.{attribute} does not exist in vLLM"):
