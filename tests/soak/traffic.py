@@ -59,7 +59,7 @@ def cases() -> list[Case]:
     chat, code = (iter(load_prompts(name, seed=23)) for name in ("chat", "code-edit"))
     kinds: list[tuple[str, dict[str, Any], bool]] = [
         ("greedy", {}, True),
-        ("greedy", {}, True),
+        ("greedy, long after its end", {"ignore_eos": True}, True),
         ("greedy with penalties", {"repetition_penalty": 1.2, "frequency_penalty": 0.3}, True),
         ("greedy with a stop string", {"stop": ["the", "def "]}, True),
         ("greedy with min_tokens", {"min_tokens": 30, "stop": ["."]}, True),
