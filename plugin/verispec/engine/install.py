@@ -70,13 +70,13 @@ def watch_scheduler() -> None:
 
 
 def watch_input_processor() -> None:
-    """Let min_p and logit_bias through to workers that serve them; refuse unknown choices about drafting."""
+    """Let min_p and logit_bias through to workers that serve them; refuse what a speculative server would get wrong."""
 
     def adapt(original: Callable[..., None]) -> Callable[..., None]:
         def __init__(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> None:
             original(self, vllm_config, *args, **kwargs)
             if vllm_config.speculative_config is not None:
-                self.validate_logits_processors_params = _and_choice(self.validate_logits_processors_params)
+                self.validate_logits_processors_params = _and_ours(self.validate_logits_processors_params)
             served = logits_processors.can_serve_all(vllm_config.speculative_config)
             if served and asked_for(vllm_config) and not vllm_config.use_v2_model_runner:
                 seams.check_version()
@@ -87,10 +87,14 @@ def watch_input_processor() -> None:
     _watch(seams.INPUT_PROCESSOR, adapt)
 
 
-def _and_choice(validate: Callable[[Any], None]) -> Callable[[Any], None]:
+def _and_ours(validate: Callable[[Any], None]) -> Callable[[Any], None]:
     def validate_params(sampling_params: Any) -> None:
         validate(sampling_params)
         check_choice(sampling_params)
+        if sampling_params.logprob_token_ids:
+            raise ValueError(
+                "logprob_token_ids: lost in steps with drafts; ask for logprobs, or a target-only server"
+            )
 
     return validate_params
 

@@ -272,8 +272,10 @@ INPUT_PROCESSOR = Seam(
     "InputProcessor.__init__",
     ("self", "vllm_config"),
     why="min_p and logit_bias are refused with speculation before they reach the worker, which can serve them here; "
-    "and an unknown choice about drafting (vllm_xargs) can be refused here with an HTTP 400",
-    removed_when="vLLM accepts min_p and logit_bias with speculation, and plugins may validate requests",
+    "an unknown choice about drafting (vllm_xargs), and logprob_token_ids, which are lost in steps with drafts, can be "
+    "refused here with an HTTP 400",
+    removed_when="vLLM accepts min_p, logit_bias and logprob_token_ids with speculation, and plugins may validate "
+    "requests",
 )
 
 KEYED_SEAMS = (SAMPLING_STEP, OWN_DRAWS, BOOKKEEPING)

@@ -153,7 +153,7 @@ def test_other_servers_with_parallel_workers_are_left_alone(monkeypatch):
     assert not seams.RULE.active
 
 
-def test_an_unknown_choice_about_drafting_is_refused_before_it_reaches_the_engine(monkeypatch):
+def test_what_a_speculative_server_would_get_wrong_is_refused_before_it_reaches_the_engine(monkeypatch):
     from vllm import SamplingParams
     from vllm.v1.engine.input_processor import InputProcessor
 
@@ -167,6 +167,8 @@ def test_an_unknown_choice_about_drafting_is_refused_before_it_reaches_the_engin
     validate(SamplingParams(extra_args={"verispec": "off"}))
     with pytest.raises(ValueError, match=r"vllm_xargs\.verispec is 'never'"):
         validate(SamplingParams(extra_args={"verispec": "never"}))
+    with pytest.raises(ValueError, match="logprob_token_ids: lost in steps with drafts"):
+        validate(SamplingParams(logprob_token_ids=[3]))
 
 
 @pytest.mark.parametrize(
