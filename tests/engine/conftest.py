@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.engine.models import make_byte_model, make_first_layer
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -48,6 +50,22 @@ def tiny_model(tmp_path_factory) -> str:
     tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     tokenizer.decoder = decoders.Fuse()
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>").save_pretrained(path)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def byte_model(tmp_path_factory) -> str:
+    """A tiny target whose tokens are bytes and a few words."""
+    path = tmp_path_factory.mktemp("byte-llama")
+    make_byte_model(path)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def draft_model(tmp_path_factory, byte_model) -> str:
+    """The first layer of that target."""
+    path = tmp_path_factory.mktemp("first-layer")
+    make_first_layer(path, Path(byte_model))
     return str(path)
 
 
