@@ -12,6 +12,7 @@ from itertools import count
 import torch
 
 from verispec.drafting import Proposal
+from verispec.drafting.suffix import SuffixDrafter
 
 
 class Adversary:
@@ -78,15 +79,55 @@ class Oracle(Adversary):
         return next((p for p in self._known if tuple(tokens[: len(p)]) == p), None)
 
 
-class Broken(Oracle):
-    """Right drafts, wrongly handed over."""
+class Broken(Adversary):
+    """Good proposals, wrongly handed over.
 
-    def __init__(self, known, break_: Callable) -> None:
-        super().__init__(known)
-        self._break, self._calls = break_, count()
+    Args:
+        drafter: whose proposals; by default those of a suffix drafter.
+
+    """
+
+    def __init__(self, drafter=None) -> None:
+        self._drafter, self._calls = drafter or SuffixDrafter(min_match=1), count()
 
     def propose(self, requests):
-        return self._break(super().propose(requests), next(self._calls))
+        return self.hand_over(list(self._drafter.propose(requests)), next(self._calls))
+
+    def forget(self, request_ids):
+        self._drafter.forget(request_ids)
+
+    def hand_over(self, proposals: list, call: int) -> list:
+        raise NotImplementedError
+
+
+class TooFewRows(Broken):
+    def hand_over(self, proposals, call):
+        return proposals[:-1] if call % 2 else proposals
+
+
+class TooManyRows(Broken):
+    def hand_over(self, proposals, call):
+        return proposals + proposals[:1] * (call % 2)
+
+
+class NoProposals(Broken):
+    """Some rows are None."""
+
+    def hand_over(self, proposals, call):
+        return [None if (call + row) % 3 == 0 else proposal for row, proposal in enumerate(proposals)]
+
+
+class Raising(Broken):
+    def hand_over(self, proposals, call):
+        if call % 3 == 2:
+            raise RuntimeError("the drafter is out of order")
+        return proposals
+
+
+class Slow(Broken):
+    def hand_over(self, proposals, call):
+        time.sleep(0.02 * (call % 4 == 0))
+        return proposals
 
 
 class WithLaw(Oracle):
@@ -116,21 +157,6 @@ def inside(place: int, *tokens: int) -> Callable:
     return lambda right: [*right[:place], *tokens, *right[place:]][: max(len(right), 1)]
 
 
-def _raise_every_third(proposals, call):
-    if call % 3 == 2:
-        raise RuntimeError("the drafter is out of order")
-    return proposals
-
-
-def _be_slow(proposals, call):
-    time.sleep(0.02 * (call % 4 == 0))
-    return proposals
-
-
-def _beside_no_proposals(proposals, call):
-    return [None if (call + row) % 3 == 0 else proposal for row, proposal in enumerate(proposals)]
-
-
 def point_mass_adversaries(known, tokenizer, vocab_size: int, drafts: int) -> dict[str, Adversary]:
     """By name; none of them claims a law q, so seeded requests too must get the target-only text."""
 
@@ -152,11 +178,11 @@ def point_mass_adversaries(known, tokenizer, vocab_size: int, drafts: int) -> di
         "too long": Constant(token("a"), longer=3 * drafts),
         "outside the vocabulary": Oracle(known, inside(2, vocab_size + 7)),
         "minus one": Oracle(known, inside(1, -1)),
-        "too few rows": Broken(known, lambda proposals, call: proposals[:-1] if call % 2 else proposals),
-        "too many rows": Broken(known, lambda proposals, call: proposals + proposals[:1] * (call % 2)),
-        "no proposals": Broken(known, _beside_no_proposals),
-        "raising": Broken(known, _raise_every_third),
-        "slow": Broken(known, _be_slow),
+        "too few rows": TooFewRows(Oracle(known)),
+        "too many rows": TooManyRows(Oracle(known)),
+        "no proposals": NoProposals(Oracle(known)),
+        "raising": Raising(Oracle(known)),
+        "slow": Slow(Oracle(known)),
     }
 
 

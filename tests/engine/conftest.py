@@ -69,6 +69,16 @@ def draft_model(tmp_path_factory, byte_model) -> str:
     return str(path)
 
 
+@pytest.fixture(scope="session")
+def target_only(byte_model, tmp_path_factory) -> dict[str, Any]:
+    """What tests/engine/reference.py reports; the target-only answers and snapshots are in the file "path".
+
+    All requests in one batch, whole prompts at once, no cached prefixes.
+    """
+    path = str(tmp_path_factory.mktemp("target-only") / "reference.pickle")
+    return run_json("tests.engine.reference", byte_model, path) | {"path": path}
+
+
 def run(program: str, model: str, *arguments: Any, **environment: str) -> subprocess.CompletedProcess[str]:
     """One tiny engine in its own process (a second one in the same process fails)."""
     return subprocess.run(

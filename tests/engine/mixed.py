@@ -4,15 +4,23 @@ import random
 from dataclasses import dataclass, field, replace
 
 from vllm import SamplingParams
-from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+from vllm.sampling_params import RepetitionDetectionParams, RequestOutputKind, StructuredOutputsParams
 
 LENGTH = 24
 TOP = 5
 CONTEXT = 128
 PRINTABLE = 94
 """The first tokens are ASCII's printable characters: a prompt of these ends with a whole character."""
-LONG = 90
-"""Prompt tokens of a request whose prefill takes several steps of a speculative engine."""
+LONG = 100
+"""Prompt tokens of a request whose prefill takes several steps of the speculative engine of replay.py."""
+IN_CHUNKS = ("long prompt", "prompt logprobs")
+
+
+TEXT, LAW = "; text", "; law"
+STATEFUL = (
+    "plain", "presence penalty", "frequency penalty", "repetition penalty", "bad words", "stop string",
+    "min_tokens before a stop id", "regular expression", "JSON schema", "split characters", "everything",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,8 @@ def kinds(tokenizer) -> dict[str, dict]:
             "presence_penalty": 0.5, "frequency_penalty": 0.5, "repetition_penalty": 1.2, "bad_words": ["ba"],
             "logit_bias": {d: 1.0}, "min_tokens": 6, "stop_token_ids": [d], "stop": ["hg"], "top_k": 6,
         } | allowed("abcdefgh", "ab") | long,
+        "streamed by fours": {"stream_interval": 4},
+        "repetition ends it": {"repetition_detection": RepetitionDetectionParams(3, 1, 4)} | allowed("abcd") | long,
     }  # fmt: skip
 
 
@@ -96,7 +106,7 @@ def mixed_batch(tokenizer) -> list[Asked]:
     batch = []
     for number, (kind, options) in enumerate(kinds(tokenizer).items()):
         source = random.Random(number)
-        length = {"long prompt": LONG, "up to the context's end": CONTEXT - 14}.get(kind, 8 + number % 37)
+        length = {"up to the context's end": CONTEXT - 14}.get(kind, LONG if kind in IN_CHUNKS else 8 + number % 37)
         prompt = [source.randrange(PRINTABLE) for _ in range(length)]
         batch.append(Asked(f"{kind}, greedy", prompt, _only_for_samples(options)))
         seeded = {"temperature": 0.9, "seed": 1000 + number}
@@ -116,6 +126,15 @@ def structured_batch() -> list[Asked]:
     return batch
 
 
+def chosen_logprobs_batch() -> list[Asked]:
+    """Logprobs of chosen tokens: a batch of its own, for beside such a request vLLM answers all others with these."""
+    chosen = {"logprobs": None, "logprob_token_ids": [5, 6, 7]}
+    return [
+        Asked("chosen tokens, greedy", [70, 71, 72], chosen),
+        Asked("chosen tokens, seeded", [72, 71, 70], chosen | {"temperature": 1.0, "seed": 5}),
+    ]
+
+
 def with_whole_laws(batch: list[Asked]) -> list[Asked]:
     """The same requests, asking for every token's logprob; without text, which would take vLLM minutes to decode.
 
@@ -123,6 +142,17 @@ def with_whole_laws(batch: list[Asked]) -> list[Asked]:
     """
     whole, none = {"detokenize": False, "logprobs": -1}, {"logprobs": None}
     return [replace(one, options=one.options | (none if one.options.get("stop") else whole)) for one in batch]
+
+
+def twins(batch: list[Asked]) -> list[Asked]:
+    """Requests of the kinds whose state is looked into: once with text, and once with every token's logprob."""
+    law = {"detokenize": False, "logprobs": -1, "stop": None}
+    return [
+        replace(one, name=one.name + twin, options=one.options | options)
+        for one in batch
+        if one.name.rsplit(", ", 1)[0] in STATEFUL
+        for twin, options in ((TEXT, {"logprobs": None}), (LAW, law))
+    ]
 
 
 def unstopped(batch: list[Asked]) -> list[Asked]:

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.conftest import run_json
 
 OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 4}
-REQUESTS = 64
+REQUESTS = 68
 POINT_MASS = [
     "nothing", "always right", "always wrong", "right for 1, then wrong", "right for 2, then wrong",
     "right for 3, then wrong", "the same token", "the end inside", "a stop id inside", "a stop string inside",
@@ -25,21 +25,10 @@ SOME = ["always right", "right for 2, then wrong"]
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return str(tmp_path_factory.mktemp("reference") / "answers.pickle")
-
-
-@pytest.fixture(scope="module")
-def target_only(byte_model, path):
-    """All requests in one batch, whole prompts at once, no cached prefixes."""
-    return run_json("tests.engine.replay", byte_model, {"enable_prefix_caching": False}, path)
-
-
-@pytest.fixture(scope="module")
-def runs(byte_model, target_only, path):
+def runs(byte_model, target_only):
     """Small batches, prompts in chunks, prefixes cached; one run for each adversary."""
     options = {"speculative_config": OURS, "max_num_seqs": 20, "max_num_batched_tokens": 96}
-    return run_json("tests.engine.replay", byte_model, options, path)
+    return run_json("tests.engine.replay", byte_model, options, target_only["path"])
 
 
 def test_the_envelope_of_logprobs_is_measured(target_only):
@@ -50,7 +39,9 @@ def test_the_envelope_of_logprobs_is_measured(target_only):
 
 def test_the_batch_meets_every_reason_to_stop(target_only):
     """The end, a stop id, its length, and every place of a stop string: else the rest of this file says little."""
-    assert {"stop", "length", "ac", "baeg", "fefab", "bc", "fffba", "hb", "éééé"} < set(target_only["stopped by"])
+    assert {"stop", "length", "repetition_detected", "ac", "baeg", "fefab", "bc", "fffba", "hb", "éééé"} < set(
+        target_only["stopped by"]
+    )
     assert any(reason.isdigit() for reason in target_only["stopped by"])
 
 
@@ -94,14 +85,7 @@ def test_the_adversaries_did_what_they_are_called(runs):
     assert drafted["nothing"] == accepted["always wrong"] == 0
     assert accepted["always right"] == drafted["always right"] > 900
     assert accepted["right for 1, then wrong"] < accepted["right for 2, then wrong"] < accepted["always right"]
-    assert all(drafted[name] > 500 for name in runs if name != "nothing" and "grammars" not in name)
-
-
-def test_faulty_proposals_are_counted(runs):
-    for name in ("too few rows", "too many rows", "raising", "no proposals"):
-        assert runs[name]["drafter_errors"] > 5
-    for name in ("too long", "outside the vocabulary", "minus one", "a law that sums to two", "a law of too few rows"):
-        assert runs[name]["proposals_cut"] > 300
+    assert all(drafted[name] > 500 for name in POINT_MASS[1:13])
 
 
 def test_what_is_no_law_does_not_reach_the_verifier(runs):
@@ -115,7 +99,7 @@ def test_the_circumstances_came_about(runs):
         assert runs[adversary]["cached"] == runs[adversary]["preemptions"] == 0
         assert runs[f"{adversary}; prefixes cached"]["cached"] > 500
         assert runs[f"{adversary}; few blocks"]["preemptions"] > 5
-        assert runs[f"{adversary}; aborts"]["aborted"] == 22
+        assert runs[f"{adversary}; aborts"]["aborted"] == len(range(0, REQUESTS, 3))
 
 
 def test_no_block_of_the_cache_is_lost(runs):
@@ -136,3 +120,13 @@ def test_the_server_counts_the_tokens_that_it_gives(runs):
 )
 def test_tokens_after_a_stop_string_are_not_counted(runs):
     assert runs["always right"]["miscounted"] == []
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="vLLM's rejection sampler knows nothing of logprob_token_ids: in a step with drafts such a request gets no "
+    "logprobs, and a stream repeats the last ones",
+)
+def test_logprobs_of_chosen_tokens_are_the_target_only_ones(runs):
+    assert runs["always right; chosen tokens"]["compared"] == 2
+    assert runs["always right; chosen tokens"]["differing"] == {}

@@ -5,36 +5,15 @@ import os
 os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from vllm import LLM
 from vllm.sampling_params import RequestOutputKind
 
+from tests.engine.answers import Answer
 from tests.engine.mixed import Asked
 
 MAX_MODEL_LEN = 128
 DRAFTS = 4
-
-
-@dataclass
-class Answer:
-    """What came back for a request, put together from its chunks.
-
-    Attributes:
-        chunks: token ids and text of each output that was not empty.
-        counted: generated tokens by the server's own statistics.
-
-    """
-
-    token_ids: list[int] = field(default_factory=list)
-    text: str = ""
-    logprobs: list[dict[int, float]] | None = None
-    prompt_logprobs: list[dict[int, float]] | None = None
-    finish_reason: str | None = None
-    stop_reason: int | str | None = None
-    counted: int | None = None
-    cached: int = 0
-    chunks: list[tuple[list[int], str]] = field(default_factory=list)
 
 
 class Engine:

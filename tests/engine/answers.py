@@ -1,11 +1,31 @@
-"""Whether an answer is that of a target-only engine, field by field."""
+"""What came back for a request, and whether it is what a target-only engine gave, field by field."""
 
+from dataclasses import dataclass, field
 from math import inf
-
-from tests.engine.tiny import Answer
 
 EXACT = ("token_ids", "text", "finish_reason", "stop_reason")
 """What no rounding excuses."""
+
+
+@dataclass
+class Answer:
+    """What came back for a request, put together from its chunks.
+
+    Attributes:
+        chunks: token ids and text of each output that was not empty.
+        counted: generated tokens by the server's own statistics.
+
+    """
+
+    token_ids: list[int] = field(default_factory=list)
+    text: str = ""
+    logprobs: list[dict[int, float]] | None = None
+    prompt_logprobs: list[dict[int, float]] | None = None
+    finish_reason: str | None = None
+    stop_reason: int | str | None = None
+    counted: int | None = None
+    cached: int = 0
+    chunks: list[tuple[list[int], str]] = field(default_factory=list)
 
 
 def differing_fields(answer: Answer, reference: Answer, tolerance: float) -> list[str]:
@@ -14,7 +34,7 @@ def differing_fields(answer: Answer, reference: Answer, tolerance: float) -> lis
     for name in ("logprobs", "prompt_logprobs"):
         if distance(getattr(answer, name), getattr(reference, name)) > tolerance:
             fields.append(name)
-    if answer.chunks and reference.chunks and not streamed(answer).items() <= streamed(reference).items():
+    if streamed_otherwise(answer, reference):
         fields.append("streamed text")
     return fields
 
@@ -26,6 +46,12 @@ def streamed(answer: Answer) -> dict[int, str]:
         tokens, text = tokens + len(token_ids), text + more
         read[tokens] = text
     return read
+
+
+def streamed_otherwise(answer: Answer, reference: Answer) -> bool:
+    """After some number of tokens a client had read another text."""
+    read, expected = streamed(answer), streamed(reference)
+    return any(read[tokens] != expected[tokens] for tokens in read.keys() & expected.keys())
 
 
 def distance(rows: list[dict[int, float]] | None, others: list[dict[int, float]] | None) -> float:
