@@ -86,15 +86,16 @@ class Replays:
         return self.engine.scheduler.kv_cache_manager.block_pool.get_num_free_blocks()
 
     def with_aborts(self, drafter) -> dict:
-        """Further requests are aborted while their drafts are under way; one each step."""
+        """Further requests are aborted while their drafts are under way, one each step."""
         doomed = [replace(one, name=f"doomed {one.name}") for one in self.batch[::3]]
-        waiting = [one.name for one in doomed]
-        aborted = []
+        waiting, aborted = [one.name for one in doomed], []
 
         def abort(answers):
             if waiting and answers[waiting[0]].token_ids:
-                aborted.append(waiting.pop(0))
-                self.engine.engine.abort_request([aborted[-1]])
+                name = waiting.pop(0)
+                if answers[name].finish_reason is None:
+                    aborted.append(name)
+                    self.engine.engine.abort_request([name])
 
         report = self.fresh(drafter, batch=[*doomed, *self.batch], after_step=abort)
         return report | {"aborted": len(aborted)}

@@ -99,7 +99,7 @@ def test_the_circumstances_came_about(runs):
         assert runs[adversary]["cached"] == runs[adversary]["preemptions"] == 0
         assert runs[f"{adversary}; prefixes cached"]["cached"] > 500
         assert runs[f"{adversary}; few blocks"]["preemptions"] > 5
-        assert runs[f"{adversary}; aborts"]["aborted"] == len(range(0, REQUESTS, 3))
+        assert runs[f"{adversary}; aborts"]["aborted"] > 10
 
 
 def test_no_block_of_the_cache_is_lost(runs):
