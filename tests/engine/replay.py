@@ -17,11 +17,11 @@ from tests.engine.adversaries import adversaries_with_a_law, point_mass_adversar
 from tests.engine.answers import differing_fields, distance
 from tests.engine.mixed import chosen_logprobs_batch, mixed_batch, structured_batch, with_whole_laws
 from tests.engine.tiny import DRAFTS, Engine, RequestOutputKind
-from verispec.engine import runtime
+from verispec.engine import commits, runtime
 
 FINAL = RequestOutputKind.FINAL_ONLY
 BLOCKS_LEFT = 14
-COUNTERS = ("rounds", "drafted_tokens", "accepted_tokens", "rows_with_draft_probs")
+COUNTERS = ("rounds", "drafted_tokens", "accepted_tokens", "rows_with_draft_probs", "committed_tokens")
 
 
 @contextmanager
@@ -52,13 +52,13 @@ class Replays:
     def run(self, drafter, reference="answers", batch=None, only="", **how) -> dict:
         """Whose answers differ, and in what; with what was drafted."""
         self.engine.draft_by(drafter)
-        before, self.preemptions, free = runtime.current().counters.as_dict(), 0, self.free_blocks()
+        before, self.preemptions, free = self.counts(), 0, self.free_blocks()
         batch = batch or self.batch
         answers = self.engine.serve(batch, **how)
         expected = {
             one.name: self.reference[reference][one.name] for one in batch if one.name in self.reference[reference]
         }
-        counters = runtime.current().counters.as_dict()
+        after = self.counts()
         differing = {
             name: differing_fields(answers[name], expected[name], self.tolerance) for name in expected if only in name
         }
@@ -70,7 +70,9 @@ class Replays:
             "cached": sum(answer.cached for answer in answers.values()),
             "preemptions": self.preemptions,
             "blocks lost": free - self.free_blocks(),
-        } | {name: counters[name] - before[name] for name in COUNTERS}
+            "delivered": sum(len(answer.token_ids) for answer in answers.values()),
+            "counted": sum(answer.counted or 0 for answer in answers.values()),
+        } | {name: after[name] - before.get(name, 0) for name in after}
 
     def fresh(self, drafter, **how) -> dict:
         """Without cached prefixes."""
@@ -82,20 +84,24 @@ class Replays:
         self.fresh(drafter)
         return self.run(drafter)
 
+    def counts(self) -> dict[str, int]:
+        """Of tokens and rounds, and of fallbacks by their reason."""
+        counters = runtime.current().counters.as_dict() | commits.status()
+        return {name: counters[name] for name in COUNTERS} | dict(runtime.current().fallback.trips)
+
     def free_blocks(self) -> int:
         return self.engine.scheduler.kv_cache_manager.block_pool.get_num_free_blocks()
 
     def with_aborts(self, drafter) -> dict:
         """Further requests are aborted while their drafts are under way, one each step."""
         doomed = [replace(one, name=f"doomed {one.name}") for one in self.batch[::3]]
-        waiting, aborted = [one.name for one in doomed], []
+        aborted = []
 
         def abort(answers):
-            if waiting and answers[waiting[0]].token_ids:
-                name = waiting.pop(0)
-                if answers[name].finish_reason is None:
-                    aborted.append(name)
-                    self.engine.engine.abort_request([name])
+            open_ = [one.name for one in doomed if answers[one.name].token_ids and not answers[one.name].finish_reason]
+            for name in [name for name in open_ if name not in aborted][:1]:
+                aborted.append(name)
+                self.engine.engine.abort_request([name])
 
         report = self.fresh(drafter, batch=[*doomed, *self.batch], after_step=abort)
         return report | {"aborted": len(aborted)}

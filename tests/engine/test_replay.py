@@ -88,6 +88,25 @@ def test_the_adversaries_did_what_they_are_called(runs):
     assert all(drafted[name] > 500 for name in POINT_MASS[1:13])
 
 
+def test_each_fault_is_a_reason_to_fall_back(runs):
+    """The engine of these tests drafts again in the next step."""
+    assert runs["raising"]["raised"] > 5
+    for name in ("too few rows", "too many rows", "no proposals", "outside the vocabulary", "minus one"):
+        assert runs[name]["invalid-output"] > 5
+    for name in ("a law that sums to two", "a law of too few rows"):
+        assert runs[name]["invalid-output"] > 5
+    for name in (*POINT_MASS[:13], *WITH_LAW[:3]):
+        assert runs[name].get("invalid-output", 0) == runs[name].get("raised", 0) == 0
+
+
+def test_every_committed_token_is_delivered_and_no_other(runs):
+    """But for those after a stop string, which the scheduler does not know, and those of aborted requests."""
+    for name, run in runs.items():
+        if "aborts" not in name:
+            assert run["committed_tokens"] == run["counted"] >= run["delivered"] > 0
+    assert runs["nothing"]["committed_tokens"] == runs["nothing"]["delivered"]
+
+
 def test_what_is_no_law_does_not_reach_the_verifier(runs):
     assert runs["a law"]["rows_with_draft_probs"] > 1000
     assert runs["a law that sums to two"]["rows_with_draft_probs"] == 0
@@ -99,7 +118,7 @@ def test_the_circumstances_came_about(runs):
         assert runs[adversary]["cached"] == runs[adversary]["preemptions"] == 0
         assert runs[f"{adversary}; prefixes cached"]["cached"] > 500
         assert runs[f"{adversary}; few blocks"]["preemptions"] > 5
-        assert runs[f"{adversary}; aborts"]["aborted"] > 10
+        assert runs[f"{adversary}; aborts"]["aborted"] >= 8
 
 
 def test_no_block_of_the_cache_is_lost(runs):

@@ -14,6 +14,8 @@ from tests.engine.mixed import Asked
 
 MAX_MODEL_LEN = 128
 DRAFTS = 4
+NEVER_FOR_LONG = {"cooldown_s": 1e-9, "stall_s": 600, "min_acceptance": 0, "at_preemption": False}
+"""Fallback ends before the next step: whatever a drafter does, it is asked again."""
 
 
 class Engine:
@@ -31,7 +33,7 @@ class Engine:
             "disable_log_stats": False,
             "logprobs_mode": "processed_logprobs",
             "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
-            "additional_config": {"verispec": {}},
+            "additional_config": {"verispec": {"fallback": NEVER_FOR_LONG}},
         }
         self.llm = LLM(model, **(defaults | options))
         self.engine = self.llm.llm_engine
