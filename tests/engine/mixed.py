@@ -14,8 +14,6 @@ PRINTABLE = 94
 LONG = 100
 """Prompt tokens of a request whose prefill takes several steps of the speculative engine of replay.py."""
 IN_CHUNKS = ("long prompt", "prompt logprobs")
-
-
 TEXT, LAW = "; text", "; law"
 STATEFUL = (
     "plain", "presence penalty", "frequency penalty", "repetition penalty", "bad words", "stop string",

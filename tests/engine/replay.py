@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.engine.adversaries import adversaries_with_a_law, point_mass_adversaries
-from tests.engine.answers import differing_fields, distance
+from tests.engine.answers import differing_fields
 from tests.engine.mixed import chosen_logprobs_batch, mixed_batch, structured_batch, with_whole_laws
 from tests.engine.tiny import DRAFTS, Engine, RequestOutputKind
 from verispec.engine import commits, runtime
@@ -66,7 +66,6 @@ class Replays:
             "compared": len(differing),
             "differing": {name: fields for name, fields in differing.items() if fields},
             "miscounted": sorted(n for n, a in answers.items() if a.finish_reason and a.counted != len(a.token_ids)),
-            "worst logprob": max(distance(answers[n].logprobs, expected[n].logprobs) for n in differing),
             "cached": sum(answer.cached for answer in answers.values()),
             "preemptions": self.preemptions,
             "blocks lost": free - self.free_blocks(),
