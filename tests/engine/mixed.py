@@ -94,6 +94,7 @@ def kinds(tokenizer) -> dict[str, dict]:
             "presence_penalty": 0.5, "frequency_penalty": 0.5, "repetition_penalty": 1.2, "bad_words": ["ba"],
             "logit_bias": {d: 1.0}, "min_tokens": 6, "stop_token_ids": [d], "stop": ["hg"], "top_k": 6,
         } | allowed("abcdefgh", "ab") | long,
+        "flat logprobs": {"flat_logprobs": True},
         "streamed by fours": {"stream_interval": 4},
         "repetition ends it": {"repetition_detection": RepetitionDetectionParams(3, 1, 4)} | allowed("abcd") | long,
     }  # fmt: skip

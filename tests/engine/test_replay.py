@@ -10,7 +10,7 @@ import pytest
 from tests.engine.conftest import run_json
 
 OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 4}
-REQUESTS = 68
+REQUESTS = 70
 POINT_MASS = [
     "nothing", "always right", "always wrong", "right for 1, then wrong", "right for 2, then wrong",
     "right for 3, then wrong", "the same token", "the end inside", "a stop id inside", "a stop string inside",
