@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.engine.models import make_byte_model, make_first_layer
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -49,6 +51,32 @@ def tiny_model(tmp_path_factory) -> str:
     tokenizer.decoder = decoders.Fuse()
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>").save_pretrained(path)
     return str(path)
+
+
+@pytest.fixture(scope="session")
+def byte_model(tmp_path_factory) -> str:
+    """A tiny target whose tokens are bytes and a few words."""
+    path = tmp_path_factory.mktemp("byte-llama")
+    make_byte_model(path)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def draft_model(tmp_path_factory, byte_model) -> str:
+    """The first layer of that target."""
+    path = tmp_path_factory.mktemp("first-layer")
+    make_first_layer(path, Path(byte_model))
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def target_only(byte_model, tmp_path_factory) -> dict[str, Any]:
+    """What tests/engine/reference.py reports; the target-only answers and snapshots are in the file "path".
+
+    All requests in one batch, whole prompts at once, no cached prefixes.
+    """
+    path = str(tmp_path_factory.mktemp("target-only") / "reference.pickle")
+    return run_json("tests.engine.reference", byte_model, path) | {"path": path}
 
 
 def run(program: str, model: str, *arguments: Any, **environment: str) -> subprocess.CompletedProcess[str]:

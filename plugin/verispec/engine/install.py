@@ -92,9 +92,7 @@ def _and_ours(validate: Callable[[Any], None]) -> Callable[[Any], None]:
         validate(sampling_params)
         check_choice(sampling_params)
         if sampling_params.logprob_token_ids:
-            raise ValueError(
-                "logprob_token_ids: lost in steps with drafts; ask for logprobs, or a target-only server"
-            )
+            raise ValueError("logprob_token_ids: lost in steps with drafts; ask for logprobs, or a target-only server")
 
     return validate_params
 
