@@ -122,12 +122,12 @@ def target_law(logits, asked: dict) -> dict[tuple[int, ...], float]:
     return law | open_
 
 
-def serve(llm) -> dict[str, Counter]:
+def serve(llm, kinds=tuple(TRANSFORMATIONS)) -> dict[str, Counter]:
     """The answers to REQUESTS requests of each transformation, in one mixed batch."""
-    names = [name for _ in range(REQUESTS) for name in TRANSFORMATIONS]
+    names = [name for _ in range(REQUESTS) for name in kinds]
     params = [sampling_params(TRANSFORMATIONS[name], seed) for seed, name in enumerate(names)]
     outputs = llm.generate([{"prompt_token_ids": PROMPT}] * len(names), params, use_tqdm=False)
-    answers: dict[str, Counter] = {name: Counter() for name in TRANSFORMATIONS}
+    answers: dict[str, Counter] = {name: Counter() for name in kinds}
     for name, output in zip(names, outputs, strict=True):
         answers[name][tuple(output.outputs[0].token_ids)] += 1
     return answers

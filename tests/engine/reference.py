@@ -25,9 +25,11 @@ from tests.engine.mixed import (
     with_whole_laws,
 )
 from tests.engine.snapshots import Snapshots, snapshot
-from tests.engine.tiny import DRAFTS, Engine, RequestOutputKind
+from tests.engine.tiny import Engine, RequestOutputKind
 
 FINAL = RequestOutputKind.FINAL_ONLY
+SHAPES = (2, 3, 5, 8, 13, 21, 34, 55, 96)
+"""Rows of a pass; kernels take other ways at some sizes, and nobody says at which."""
 TOLERANCE = 4
 """Floats may differ by this many times the measured envelope: penalties and temperatures scale it."""
 
@@ -71,12 +73,30 @@ def envelope(engine: Engine, batch: list[Asked]) -> dict[str, float]:
         return max(distance(getattr(served[n], field)[-len(a.logprobs) :], a.logprobs) for n, a in alone.items())
 
     moved = {f"{len(asked)} rows, one of each": worst(engine.serve(asked), "logprobs")}
-    for rows in (DRAFTS + 1, 20 * (DRAFTS + 1), engine.scheduler.max_num_scheduled_tokens):
+    for rows in (*SHAPES, engine.scheduler.max_num_scheduled_tokens):
         with tokens_in_a_step(engine, rows):
             moved[f"{rows} rows"] = worst(engine.serve(again), "prompt_logprobs")
+    with largest_logit(engine) as largest:
+        engine.serve(asked)
+    moved["any rows, one rounding of the largest logit"] = torch.finfo(torch.float32).eps * largest()
     rows = [row for answer in alone.values() for row in answer.logprobs]
     moved["any rows, normalised twice"] = distance([normalised(row) for row in rows], rows)
     return moved
+
+
+@contextmanager
+def largest_logit(engine: Engine):
+    """Gives a function that returns the largest absolute logit of the steps within: logprobs are no more exact."""
+    compute, seen = engine.runner.model.compute_logits, [0.0]
+
+    def compute_logits(*args):
+        logits = compute(*args)
+        seen.append(logits.abs().max().item())
+        return logits
+
+    engine.runner.model.compute_logits = compute_logits
+    yield lambda: max(seen)
+    del engine.runner.model.compute_logits
 
 
 def normalised(row: dict[int, float]) -> dict[int, float]:

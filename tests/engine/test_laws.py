@@ -11,8 +11,8 @@ from tests.engine.laws import TRANSFORMATIONS
 
 OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 3}
 NGRAM = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
-PATIENT = {"fallback": {"stall_s": 600}}
-"""The machine may be busy: no time is a stall here."""
+PATIENT = {"fallback": {"stall_s": 600, "min_acceptance": 0}}
+"""Nothing is a reason to fall back here: the machine may be busy, and few of these drafts are kept."""
 BIGRAM = {"drafter": "tests.engine.drafters.Bigram", "drafter_options": {"vocab_size": 16}} | PATIENT
 SUFFIX = {"drafter": "suffix", "drafter_options": {"min_match": 1}} | PATIENT
 ARMS = {

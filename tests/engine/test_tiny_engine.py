@@ -4,7 +4,7 @@ import pytest
 from scipy.stats import chisquare
 
 from tests.engine.conftest import run, run_json
-from verispec.engine.seams import SEAMS
+from verispec.engine.seams import RUNNER_INIT, SEAMS, SPECULATIVE_SEAMS
 from verispec_bench.release import compare
 
 PROBE = "tests.engine.probe"
@@ -157,7 +157,7 @@ def test_the_manifest_says_what_is_served(stochastic):
     manifest, facts = stochastic["manifest"], stochastic["manifest"]["defined_by"]
     assert facts["drafter"]["name"] == RANDOM["drafter"]
     assert facts["drafter"]["options"] == RANDOM["drafter_options"]
-    assert set(facts["seams"]) == set(ALL_SEAMS) - {"input-processor"}
+    assert set(facts["seams"]) == {seam.name for seam in (RUNNER_INIT, *SPECULATIVE_SEAMS)}  # the worker's
     assert facts["numerics"]["dtype"] == "float32"
     assert facts["numerics"]["attention_backends"] == ["CPU_ATTN"]
     assert manifest["contract"]["kind"] == "exact-by-construction"

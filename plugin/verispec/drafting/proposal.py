@@ -45,6 +45,10 @@ class Proposal:
     probs: Tensor | None = None
 
 
+class DrafterError(ValueError):
+    """The settings name no usable drafter, or options that it cannot work with: the server does not start."""
+
+
 class Drafter(Protocol):
     """Maps token histories to proposals. Between two calls a request's history only grows."""
 

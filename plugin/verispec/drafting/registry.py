@@ -1,17 +1,14 @@
 """From the name of a drafter in the settings to the object."""
 
 import importlib
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from verispec.drafting.proposal import Drafter
+from verispec.drafting.proposal import Drafter, DrafterError
 from verispec.drafting.suffix import SuffixDrafter
 
 DRAFTERS: dict[str, Callable[..., Drafter]] = {"suffix": SuffixDrafter}
-
-
-class DrafterError(ValueError):
-    """The settings name no usable drafter."""
 
 
 def make_drafter(name: str, options: Mapping[str, Any]) -> Drafter:
@@ -19,13 +16,17 @@ def make_drafter(name: str, options: Mapping[str, Any]) -> Drafter:
 
     Raises:
         DrafterError: no such drafter, or it refuses the options.
-        Exception: whatever its module or its constructor raises beside.
+        Exception: whatever its module or its constructor raises beside (it could not be loaded).
 
     """
     factory = DRAFTERS.get(name) or _import_class(name)
     try:
+        inspect.signature(factory).bind(**options)
+    except TypeError as error:
+        raise DrafterError(f"drafter_options of {name!r}: {error}") from error
+    try:
         drafter = factory(**options)
-    except (TypeError, ValueError) as error:
+    except DrafterError as error:
         raise DrafterError(f"drafter_options of {name!r}: {error}") from error
     missing = [method for method in ("propose", "forget") if not callable(getattr(drafter, method, None))]
     if missing:

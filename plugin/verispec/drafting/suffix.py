@@ -8,7 +8,7 @@ repeats nothing. A draft is a function of the history: a point mass, with no q.
 from collections.abc import Collection, Sequence
 
 from verispec.drafting.match_index import Match, MatchIndex
-from verispec.drafting.proposal import DraftRequest, Proposal
+from verispec.drafting.proposal import DrafterError, DraftRequest, Proposal
 
 
 class SuffixDrafter:
@@ -21,7 +21,7 @@ class SuffixDrafter:
         max_candidates: earlier occurrences that are compared.
 
     Raises:
-        ValueError: a setting out of range.
+        DrafterError: a setting out of range.
 
     """
 
@@ -29,11 +29,11 @@ class SuffixDrafter:
         self, min_match: int = 3, max_match: int = 32, tokens_per_match: float = 1.0, max_candidates: int = 16
     ) -> None:
         if not 1 <= min_match <= max_match:
-            raise ValueError(f"min_match: {min_match} is outside [1, max_match = {max_match}]")
+            raise DrafterError(f"min_match: {min_match} is outside [1, max_match = {max_match}]")
         if tokens_per_match <= 0:
-            raise ValueError(f"tokens_per_match: {tokens_per_match} must be positive")
+            raise DrafterError(f"tokens_per_match: {tokens_per_match} must be positive")
         if max_candidates < 1:
-            raise ValueError(f"max_candidates: {max_candidates} must be at least 1")
+            raise DrafterError(f"max_candidates: {max_candidates} must be at least 1")
         self._index_settings = (min_match, max_match, max_candidates)
         self._tokens_per_match = tokens_per_match
         self._indices: dict[str, MatchIndex] = {}

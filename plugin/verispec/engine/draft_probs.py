@@ -15,9 +15,9 @@ def line_up_draft_probs(original: Callable[..., Tensor | None]) -> Callable[...,
     """Adapt GPUModelRunner._get_spec_decode_draft_probs, which answers for the rows that are verified now."""
 
     def _get_spec_decode_draft_probs(self: Any, spec_decode_metadata: Any) -> Tensor | None:
-        state = runtime.current()
-        drafts = spec_decode_metadata.draft_token_ids
-        if isinstance(self.drafter, Proposer):
+        state, drafts = runtime.current(), spec_decode_metadata.draft_token_ids
+        ours = isinstance(self.drafter, Proposer)
+        if ours:
             draft_probs, point_mass = state.q_channel.receive(
                 self.input_batch.req_ids, spec_decode_metadata.num_draft_tokens, drafts
             )
@@ -25,10 +25,13 @@ def line_up_draft_probs(original: Callable[..., Tensor | None]) -> Callable[...,
             draft_probs, point_mass = original(self, spec_decode_metadata), None
             if draft_probs is not None:
                 point_mass = _rows_under_grammar(self, spec_decode_metadata)
-        if draft_probs is not None and (fault := broken_law(draft_probs, drafts, point_mass, state.counters.rounds)):
+        fault = None if draft_probs is None else broken_law(draft_probs, drafts, point_mass, state.counters.rounds)
+        if fault:
             state.fallback.trip(Reason.RULE_CHECK, fault)
-        if not state.fallback.drafting:
+        if fault or not state.fallback.drafting:
             draft_probs = point_mass = None  # no q of a drafter that is in doubt; as point masses its drafts are exact
+        elif point_mass is not None and not ours:
+            state.counters.rows_with_draft_probs += int((~point_mass).sum())
         state.verifier.expect_round(point_mass, state.seeded)
         return draft_probs
 

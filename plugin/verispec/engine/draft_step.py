@@ -18,12 +18,13 @@ def propose(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def propose_draft_token_ids(self: Any, scheduler_output: Any, *args: Any, **kwargs: Any) -> Any:
         state = runtime.current()
+        if not state.can_skip_drafting:
+            return original(self, scheduler_output, *args, **kwargs)
         if scheduler_output.preempted_req_ids and state.settings.fallback.at_preemption:
             preempted = len(scheduler_output.preempted_req_ids)
             state.fallback.trip(Reason.MEMORY_PRESSURE, f"the KV cache ran short, {preempted} requests were preempted")
-        if self.use_async_scheduling:  # vLLM has scheduled as many drafts already: they must come
-            return original(self, scheduler_output, *args, **kwargs)
         if not state.fallback.drafting:
+            _rest(self)
             return _no_drafts(self)
         started = perf_counter()
         try:
@@ -36,12 +37,30 @@ def propose(original: Callable[..., Any]) -> Callable[..., Any]:
             state.counters.draft_seconds += seconds
         if state.has_drafted and seconds > state.settings.fallback.stall_s:
             state.fallback.trip(Reason.STALLED, f"drafting took {seconds:.2f} s")
-        state.has_drafted = True
-        drafts = _withdraw(self, drafts)
-        state.counters.proposed_tokens += sum(map(len, drafts)) if isinstance(drafts, list) else drafts.numel()
+        drafts = _withdraw(self, _checked(self, drafts))
+        proposed = sum(map(len, drafts)) if isinstance(drafts, list) else drafts.numel()
+        state.has_drafted |= proposed > 0
+        state.counters.proposed_tokens += proposed
         return drafts
 
     return propose_draft_token_ids
+
+
+def _rest(runner: Any) -> None:
+    """While nothing is drafted, nothing is kept for it: verispec's drafters start again from the histories."""
+    if isinstance(runner.drafter, Proposer):
+        runner.drafter.rest()
+
+
+def _checked(runner: Any, drafts: list[list[int]] | Tensor) -> list[list[int]] | Tensor:
+    """A foreign proposer's lists, one for each row and none too long; ids are looked at when they are verified."""
+    if not isinstance(drafts, list) or isinstance(runner.drafter, Proposer):
+        return drafts
+    if len(drafts) != runner.input_batch.num_reqs:
+        found = f"{len(drafts)} drafts for {runner.input_batch.num_reqs} requests"
+        runtime.current().fallback.trip(Reason.INVALID_OUTPUT, found)
+        return _no_drafts(runner)
+    return [draft[: runner.num_spec_tokens] for draft in drafts]
 
 
 def _no_drafts(runner: Any) -> list[list[int]]:
@@ -78,7 +97,7 @@ def submit_nothing(original: Callable[..., None]) -> Callable[..., None]:
     """Adapt GPUModelRunner._copy_draft_token_ids_to_cpu: where there was no room to draft, there is no draft."""
 
     def _copy_draft_token_ids_to_cpu(self: Any, scheduler_output: Any, zeros_only: bool = False) -> None:
-        if zeros_only and not self.use_async_scheduling:
+        if zeros_only and runtime.current().can_skip_drafting:
             self._draft_token_ids = _no_drafts(self)
         original(self, scheduler_output, zeros_only)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from verispec.engine import commits, draft_step, logits_processors, release, runtime, seams, step_time
 from verispec.engine.draft_probs import line_up_draft_probs
+from verispec.engine.logits_processors import LIST_DRAFTERS
 from verispec.engine.proposer import Proposer
 from verispec.engine.request_choice import check_choice
 from verispec.engine.sample_step import report_failed, sample_step
@@ -59,8 +60,8 @@ def watch_scheduler() -> None:
 
     def adapt(original: Callable[..., None]) -> Callable[..., None]:
         def __init__(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> None:
-            parallel, v2 = vllm_config.parallel_config.world_size > 1, vllm_config.use_v2_model_runner
-            if vllm_config.speculative_config is not None and not parallel and not v2:
+            add_engine_method()
+            if _verifies(vllm_config):
                 install_scheduler()
             original(self, vllm_config, *args, **kwargs)
 
@@ -75,10 +76,10 @@ def watch_input_processor() -> None:
     def adapt(original: Callable[..., None]) -> Callable[..., None]:
         def __init__(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> None:
             original(self, vllm_config, *args, **kwargs)
-            if vllm_config.speculative_config is not None:
-                self.validate_logits_processors_params = _and_ours(self.validate_logits_processors_params)
-            served = logits_processors.can_serve_all(vllm_config.speculative_config)
-            if served and asked_for(vllm_config) and not vllm_config.use_v2_model_runner:
+            if not _verifies(vllm_config):
+                return
+            self.validate_logits_processors_params = _and_ours(self.validate_logits_processors_params)
+            if asked_for(vllm_config) and logits_processors.can_serve_all(vllm_config.speculative_config):
                 seams.check_version()
                 self.speculative_config = None  # read for nothing but this refusal
 
@@ -122,13 +123,24 @@ def may_install(vllm_config: Any) -> bool:
     """
     if vllm_config.speculative_config is None:
         return asked_for(vllm_config)
-    if vllm_config.parallel_config.world_size == 1:
+    if _verifies(vllm_config):
         return True
-    why = "with tensor or pipeline parallelism each process would draw, and fall back, by itself"
+    why = "with several processes for one model each would draw, and fall back, by itself"
     if asked_for(vllm_config):
         raise SeamError(f"verispec verifies in one process: {why}; use one device, or take it out of the settings")
     logger.warning("verispec is not active: %s", why)
     return False
+
+
+def _verifies(vllm_config: Any) -> bool:
+    """Drafts are verified by verispec: on Model Runner V1, in one process.
+
+    Replicas (data parallelism) are processes of their own, unless their drafters' passes wait for each other.
+    """
+    speculative, parallel = vllm_config.speculative_config, vllm_config.parallel_config
+    if speculative is None or vllm_config.use_v2_model_runner or parallel.world_size > 1:
+        return False
+    return parallel.data_parallel_size == 1 or speculative.method in LIST_DRAFTERS
 
 
 def install_scheduler() -> None:
@@ -146,7 +158,6 @@ def install_scheduler() -> None:
     seams.COMMIT.replace(watch.commit)
     seams.ROUND_STATS.replace(commits.count_round)
     seams.REQUEST_STATS.replace(commits.count_request_round)
-    add_engine_method()
 
 
 def install(vllm_config: Any) -> None:
@@ -167,7 +178,7 @@ def install(vllm_config: Any) -> None:
     for seam in wanted:
         seam.check()
     release.start(vllm_config, settings, named=asked_for(vllm_config))
-    state = runtime.start(settings, speculative)
+    state = runtime.start(settings, speculative, not vllm_config.scheduler_config.async_scheduling)
     adapters: dict[seams.Seam, Callable[..., Callable[..., Any]]] = {
         seams.RULE: state.verifier.adapt,
         seams.SAMPLING_PARAMETERS: lambda original: expand_batch_to_tokens,

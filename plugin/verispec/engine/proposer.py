@@ -48,14 +48,24 @@ class Proposer:
         settings = self._runtime.settings
         try:
             self._drafter = make_drafter(settings.drafter, settings.drafter_options)
-        except DrafterError:
-            raise
+        except DrafterError as error:
+            if self._runner is None:  # the server is starting: unusable settings are refused
+                raise
+            self._fault(Reason.LOAD_FAILED, error)
         except Exception as error:
             self._fault(Reason.LOAD_FAILED, error)
 
     def bind(self, runner: Any) -> None:
         """Give access to the model runner, which vLLM does not hand to custom proposers."""
         self._runner = runner
+
+    def rest(self) -> None:
+        """Drafting has stopped: keep nothing, for no request."""
+        if self._known:
+            self._in_doubt = True
+            self._forget_ended()
+            self._runtime.q_channel.forget(self._known)
+            self._known.clear()
 
     def load_model(self, *args: Any, **kwargs: Any) -> None:
         """Nothing to load; the CPU model runner calls it unguarded."""

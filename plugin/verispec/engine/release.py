@@ -2,7 +2,6 @@
 
 import math
 import platform
-import re
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib.metadata import version
@@ -22,6 +21,7 @@ from verispec.engine.model_files import (
     refuse_another_vocabulary,
     revision_of,
 )
+from verispec.redaction import for_all_eyes
 from verispec.release import Evidence, Manifest
 from verispec.release.digest import value_digest
 from verispec.release.facts import (
@@ -39,7 +39,6 @@ from verispec.release.manifest import Machine, Serving
 from verispec.settings import PROPOSER_PATH, Settings
 
 _BUILTIN_PROCESSORS = "vllm.v1.sample.logits_processor.builtin."
-_SECRET = re.compile(r"(api_?key|secret|password|credential|(^|_)token)$", re.IGNORECASE)
 _OF_THE_PLACE = ("_name_or_path", "transformers_version")
 """Keys of a model's configuration that say where it was read and by what, not what it is."""
 _NOT_OPTIONS = ("method", "num_speculative_tokens", "rejection_sample_method")
@@ -174,7 +173,7 @@ def _drafter(vllm_config: Any, settings: Settings, contents: Contents) -> Drafte
     return Drafter(
         method=method,
         name=None if name in ("", method) else name,
-        options=_without_secrets(options),
+        options=for_all_eyes(options),
         num_speculative_tokens=speculative.num_speculative_tokens,
         model=_model(draft, contents.draft_weights, contents.draft_vocabulary) if draft else None,
     )
@@ -266,20 +265,3 @@ def _plain(value: Any, left_out: tuple[str, ...] = ()) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if value is None or isinstance(value, str | int | float) else str(value)
-
-
-def _without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options for everyone's eyes: secrets left out, paths cut to their last part."""
-
-    def clean(name: str, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {str(key): clean(str(key), inner) for key, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [clean(name, inner) for inner in value]
-        if isinstance(value, str):
-            if _SECRET.search(name):
-                return "(left out)"
-            return Path(value).name if value.startswith(("/", "~")) else value
-        return _plain(value)
-
-    return {name: clean(name, value) for name, value in options.items()}

@@ -9,6 +9,7 @@ from verispec.engine.counters import Counters
 from verispec.engine.q_channel import QChannel
 from verispec.engine.seams import SEAMS
 from verispec.engine.verifier import Verifier
+from verispec.redaction import for_all_eyes
 from verispec.settings import DISABLE_VARIABLE, PROPOSER_PATH, Settings
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class Runtime:
 
     Attributes:
         speculative: false in a target-only server, which only draws seeded requests by their keys.
+        can_skip_drafting: false under async scheduling, where vLLM schedules as many drafts before they are made.
         has_drafted: the drafter has answered once; a first answer may take longer, for it may compile.
         seeded: the seeded requests of the step that is being sampled.
         failed: requests of this step that cannot be sampled for.
@@ -29,6 +31,7 @@ class Runtime:
 
     settings: Settings
     speculative: bool = True
+    can_skip_drafting: bool = True
     has_drafted: bool = False
     seeded: "SeededRequests | None" = None
     counters: Counters = field(default_factory=Counters)
@@ -44,14 +47,19 @@ class Runtime:
         acceptance = AcceptanceWatch(limits.min_acceptance, limits.acceptance_window)
         self.verifier = Verifier(self.settings.rule, self.counters, self.fallback, acceptance)
 
+    @property
+    def can_fall_back(self) -> bool:
+        """There is drafting here, and it can be stopped."""
+        return self.speculative and self.can_skip_drafting
+
     def status(self) -> dict[str, Any]:
         """What `/verispec/status` reports of this process."""
         return {
             "pid": os.getpid(),
-            "settings": self.settings.model_dump(),
+            "settings": self.settings.model_dump() | {"drafter_options": for_all_eyes(self.settings.drafter_options)},
             "seams": [seam.name for seam in SEAMS if seam.active],
             "counters": self.counters.as_dict(),
-            "fallback": self.fallback.status() if self.speculative else None,
+            "fallback": self.fallback.status() if self.can_fall_back else None,
         }
 
 
@@ -59,10 +67,10 @@ _current: Runtime | None = None
 _refusal: Exception | None = None
 
 
-def start(settings: Settings, speculative: bool = True) -> Runtime:
+def start(settings: Settings, speculative: bool = True, can_skip_drafting: bool = True) -> Runtime:
     """Make this process's runtime."""
     global _current
-    _current = Runtime(settings, speculative)
+    _current = Runtime(settings, speculative, can_skip_drafting)
     return _current
 
 
@@ -96,7 +104,8 @@ def status() -> dict[str, Any] | None:
 
 
 def switch(on: bool) -> dict[str, Any] | None:
-    """Stop drafting in this process, or start it again; the status after it, None where verispec is not active."""
-    if _current is not None:
-        _current.fallback.switch(on)
-    return status()
+    """Stop drafting in this process, or start it again; the status after it, None where there is nothing to switch."""
+    if _current is None or not _current.can_fall_back:
+        return None
+    _current.fallback.switch(on)
+    return _current.status()

@@ -23,7 +23,8 @@ def sample_step(original: Callable[..., Any]) -> Callable[..., Any]:
         state = runtime.current()
         if logits is not None and state.speculative:
             for row in rows_without_law(logits, num_drafts):
-                _fail(self.input_batch.req_ids[row])
+                if not self.discard_request_mask.np[row]:  # a prompt that is not complete samples nothing
+                    _fail(self.input_batch.req_ids[row])
         state.seeded = SeededRequests.in_batch(self, num_drafts)
         try:
             with min_tokens_after_drafts(self.input_batch.logitsprocs, num_drafts):
@@ -62,9 +63,9 @@ def report_failed(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def _bookkeeping_sync(self: Any, *args: Any, **kwargs: Any) -> Any:
         failed = runtime.current().failed
-        num_nans_in_logits, *rest = original(self, *args, **kwargs)
-        for request_id in failed:
-            num_nans_in_logits[request_id] = max(1, num_nans_in_logits.get(request_id, 0))
+        # vLLM's own counts, where they are asked for, take a drafted position for a request.
+        _, *rest = original(self, *args, **kwargs)
+        num_nans_in_logits = dict.fromkeys(failed, 1)
         failed.clear()
         return num_nans_in_logits, *rest
 

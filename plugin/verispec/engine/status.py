@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -71,7 +72,10 @@ class StatusEndpoint:
 
         @router.post(SWITCH_PATH)
         async def switch(on: Annotated[bool, Body(embed=True, strict=True)]) -> dict[str, Any]:
-            return {"workers": await self._ask(_SWITCH, on)}
+            workers = await self._ask(_SWITCH, on)
+            if None in workers:
+                raise HTTPException(409, "there is no drafting on this server that verispec could switch")
+            return {"workers": workers}
 
         @router.get(MANIFEST_PATH)
         async def manifest() -> dict[str, Any]:
@@ -98,11 +102,13 @@ class StatusEndpoint:
 
     async def _status(self) -> dict[str, Any]:
         cores = self._engine_client.engine_core.call_utility_all_async(_COMMITS)
-        return {"workers": await self._ask(_STATUS), "commits": await cores}
+        workers, commits_ = await asyncio.gather(self._ask(_STATUS), cores)
+        return {"workers": workers, "commits": commits_}
 
     async def _ask(self, method: str, *arguments: Any) -> Sequence[dict[str, Any] | None]:
-        answers: Sequence[dict[str, Any] | None] = await self._engine_client.collective_rpc(method, args=arguments)
-        return answers
+        """Of the workers of all engines (EngineClient.collective_rpc asks the first engine alone)."""
+        ask = self._engine_client.engine_core.call_utility_all_async
+        return [worker for engine in await ask("collective_rpc", method, None, arguments, None) for worker in engine]
 
     async def _manifest(self) -> dict[str, Any]:
         """The manifest that all workers agree on, once they have read the model's files.
@@ -123,8 +129,8 @@ class StatusEndpoint:
     async def _write_manifest(self, path: Path) -> None:
         try:
             text = json.dumps(await self._manifest(), indent=2, allow_nan=False) + "\n"
-            scratch = path.with_name(f".{path.name}.tmp")
+            scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
             scratch.write_text(text, encoding="utf-8")
             scratch.replace(path)
-        except (NotActiveError, DisagreementError, OSError) as error:
+        except Exception as error:  # the server serves without it
             logger.error("verispec: the release manifest is not written: %s", error)

@@ -41,3 +41,14 @@ def test_unusable_drafters_are_refused_in_one_line(name, options, message):
     with pytest.raises(DrafterError, match=message) as refusal:
         make_drafter(name, options)
     assert "\n" not in str(refusal.value)
+
+
+class Damaged:
+    def __init__(self, path="here"):
+        raise ValueError("the file is damaged")
+
+
+def test_what_a_constructor_raises_is_not_taken_for_unusable_options():
+    with pytest.raises(ValueError, match="the file is damaged") as error:
+        make_drafter(f"{__name__}.Damaged", {"path": "there"})
+    assert not isinstance(error.value, DrafterError)

@@ -20,10 +20,11 @@ def state(monkeypatch):
     return runtime.start(Settings(fallback={"stall_s": 0.05}))
 
 
-def runner_of(*requests, custom=(), asynchronous=False):
+def runner_of(*requests, custom=()):
     names = [f"r{i}" for i in range(len(requests))]
     return SimpleNamespace(
-        use_async_scheduling=asynchronous,
+        drafter=None,
+        num_spec_tokens=3,
         input_batch=SimpleNamespace(
             req_ids=names,
             num_reqs=len(names),
@@ -72,9 +73,22 @@ def test_the_first_time_may_take_longer(state):
 
 
 def test_a_stall_is_found_afterwards_and_its_drafts_are_used(state):
-    step(TWO, lambda: [[], []])
+    step(TWO, lambda: [[1], []])
     assert step(TWO, lambda: time.sleep(0.06) or [[1], [2]]) == [[1], [2]]
     assert state.fallback.reason is Reason.STALLED
+
+
+def test_a_step_in_which_nothing_was_drafted_is_not_the_first_time(state):
+    """A chunk of a prompt: what compiles comes later."""
+    step(TWO, lambda: [[], []])
+    step(TWO, lambda: time.sleep(0.06) or [[1], [2]])
+    assert state.fallback.drafting
+
+
+def test_a_foreign_proposers_lists_are_cut_and_counted(state):
+    assert step(TWO, lambda: [[1, 2, 3, 4, 5], []]) == [[1, 2, 3], []]
+    assert step(TWO, lambda: [[1]]) == [[], []]
+    assert state.fallback.reason is Reason.INVALID_OUTPUT
 
 
 def test_in_fallback_no_drafter_is_asked(state):
@@ -119,9 +133,11 @@ def test_drafts_of_a_model_stay_a_tensor_where_none_is_withdrawn(state):
 
 def test_under_async_scheduling_the_drafts_that_are_scheduled_come(state):
     """vLLM has given them their places before they are made."""
-    state.fallback.switch(False)
+    state.can_skip_drafting = False
     drafts = torch.tensor([[1, 2]])
-    assert step(runner_of(SamplingParams(extra_args={"verispec": "off"}), asynchronous=True), lambda: drafts) is drafts
+    assert step(runner_of(SamplingParams(extra_args={"verispec": "off"})), lambda: drafts) is drafts
+    assert runtime.switch(False) is None
+    assert runtime.status()["fallback"] is None
 
 
 @pytest.mark.parametrize(("method", "fits"), [("ngram", True), ("suffix", True), ("eagle", False)])
@@ -132,11 +148,11 @@ def test_one_long_request_does_not_switch_list_drafters_off(method, fits):
     assert not adapted(runner, None)
 
 
-def test_where_there_is_no_room_nothing_is_submitted():
+def test_where_there_is_no_room_nothing_is_submitted(state):
     adapted = draft_step.submit_nothing(lambda self, scheduler_output, zeros_only: None)
     zeros = torch.zeros(2, 3)
     for zeros_only, asynchronous, submitted in ((True, False, [[], []]), (False, False, zeros), (True, True, zeros)):
-        runner = runner_of(PLAIN, PLAIN, asynchronous=asynchronous)
+        runner, state.can_skip_drafting = runner_of(PLAIN, PLAIN), not asynchronous
         runner._draft_token_ids = zeros
         adapted(runner, None, zeros_only)
         assert runner._draft_token_ids is submitted or runner._draft_token_ids == submitted

@@ -1,22 +1,24 @@
 """What is refused where a speculative model runner is built, and what is left alone."""
 
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import pytest
 
-from verispec.engine import install, release, runtime, seams
+from verispec.engine import commits, install, release, runtime, seams
 from verispec.engine.seams import Seam, SeamError
 
 OURS = "verispec.engine.Proposer"
 
 
-def config(model=OURS, additional=None, speculative=True, v2=False, world_size=1):
+def config(model=OURS, additional=None, speculative=True, v2=False, world_size=1, replicas=1):
     method = "custom_class" if model == OURS else model
     return SimpleNamespace(
         speculative_config=SimpleNamespace(model=model, method=method) if speculative else None,
         additional_config=additional if additional is not None else {},
         use_v2_model_runner=v2,
-        parallel_config=SimpleNamespace(world_size=world_size),
+        parallel_config=SimpleNamespace(world_size=world_size, data_parallel_size=replicas),
+        scheduler_config=SimpleNamespace(async_scheduling=False),
     )
 
 
@@ -178,15 +180,20 @@ def test_what_a_speculative_server_would_get_wrong_is_refused_before_it_reaches_
         (config(speculative=False), False),
         (config(v2=True), False),
         (config(world_size=2), False),
+        (config(replicas=2), True),
+        (config("eagle", replicas=2), False),
     ],
 )
 def test_commits_are_counted_where_a_scheduler_has_drafts_that_verispec_verifies(monkeypatch, vllm_config, counted):
     from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.engine.core import EngineCore
 
     def __init__(self, vllm_config):
         pass
 
     monkeypatch.setattr(Scheduler, "__init__", __init__)
+    monkeypatch.setattr(commits, "_watch", None)
     install.watch_scheduler()
     Scheduler(vllm_config)
     assert seams.COMMIT.active is counted
+    assert EngineCore.verispec_commits(None) == (asdict(commits.Commits()) if counted else None)

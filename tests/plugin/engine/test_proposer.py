@@ -173,10 +173,11 @@ class Failing:
     """A drafter whose files are missing, until they are there."""
 
     missing = True
+    error = OSError("no such file")
 
     def __init__(self):
         if self.missing:
-            raise OSError("no such file")
+            raise self.error
 
     def propose(self, requests):
         return [Proposal([5])] * len(requests)
@@ -193,6 +194,22 @@ def test_a_drafter_that_fails_to_load_leaves_a_target_only_server_until_it_is_sw
     fallback().switch(True)
     assert propose(proposer) == [[5], [5]]
     assert fallback().drafting
+
+
+def test_at_rest_nothing_is_kept_for_any_request(proposer):
+    ANSWER["propose"] = [Proposal([1], torch.full((1, 10), 0.1)), Proposal()]
+    propose(proposer)
+    proposer.rest()
+    proposer.rest()
+    assert proposer._drafter.forgotten == ["a", "b"]
+    assert sent_for("a", [1]) is None
+
+
+def test_a_constructor_that_fails_is_no_unusable_setting(monkeypatch):
+    """Damaged files raise ValueErrors too."""
+    monkeypatch.setattr(Failing, "error", ValueError("the file is damaged"))
+    proposer_of(monkeypatch, "Failing")
+    assert fallback().reason is Reason.LOAD_FAILED
 
 
 def test_a_drafter_that_still_fails_to_load_is_given_up_again(monkeypatch):

@@ -1,4 +1,4 @@
-"""What is left out of a manifest, and how values are written."""
+"""How values are written in a manifest, and when there is none."""
 
 import math
 from types import SimpleNamespace
@@ -8,25 +8,6 @@ import torch
 
 from verispec.engine import release
 from verispec.settings import Settings
-
-
-def test_options_hold_no_secrets_and_no_paths():
-    options = {
-        "api_key": "s3cret",
-        "hf_token": "s3cret",
-        "nested": {"client_secret": "s3cret", "paths": ["/home/someone/data/table.bin", "~/x"]},
-        "min_match": 3,
-        "stop_token_id": 7,
-        "url": "relative/name",
-    }
-    assert release._without_secrets(options) == {
-        "api_key": "(left out)",
-        "hf_token": "(left out)",
-        "nested": {"client_secret": "(left out)", "paths": ["table.bin", "x"]},
-        "min_match": 3,
-        "stop_token_id": 7,
-        "url": "relative/name",
-    }
 
 
 def test_what_json_lacks_is_written_out():

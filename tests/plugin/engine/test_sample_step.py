@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,9 +18,11 @@ def state(monkeypatch):
     return runtime.start(Settings())
 
 
-def runner():
+def runner(discarded=None):
     batch = SimpleNamespace(generators={}, num_reqs=2, logitsprocs=no_processors(), req_ids=["a", "b"])
-    return SimpleNamespace(input_batch=batch)
+    return SimpleNamespace(
+        input_batch=batch, discard_request_mask=SimpleNamespace(np=np.array([discarded == "a", discarded == "b"]))
+    )
 
 
 @pytest.mark.parametrize(("num_drafts", "kept"), [([0, 0], False), ([3, 1], True)])
@@ -40,11 +43,17 @@ def test_nan_logits_fail_the_request_that_has_them(state):
     assert state.counters.failed_rows == 1
 
 
+def test_nan_logits_of_a_prompt_that_is_not_complete_fail_nobody(state):
+    logits = torch.full((2, 4), torch.nan)
+    sample_step(lambda self, logits, spec_decode_metadata: None)(runner(discarded="a"), logits, None)
+    assert state.failed == {"b"}
+
+
 def test_the_scheduler_is_told_of_failed_requests_once(state):
     state.failed.add("b")
-    bookkeeping = report_failed(lambda self: ({"a": 0}, "tokens"))
-    assert bookkeeping(None) == ({"a": 0, "b": 1}, "tokens")
-    assert bookkeeping(None) == ({"a": 0}, "tokens")
+    bookkeeping = report_failed(lambda self: ({"a": 7}, "tokens"))  # by vLLM's count of rows, which are not requests
+    assert bookkeeping(None) == ({"b": 1}, "tokens")
+    assert bookkeeping(None) == ({}, "tokens")
 
 
 def test_rows_are_those_of_the_requests_drafts_and_of_the_token_after_them():

@@ -16,21 +16,22 @@ MANIFEST = {"contract_sha256": "a" * 64, "contract": {"kind": "exact"}}
 
 
 class Engine:
-    """Answers each collective_rpc with the next of the given lists, then with the last for ever."""
+    """Each question is answered by the next of the given lists, a worker of each engine, then by the last for ever."""
 
     def __init__(self, *answers, settings=None):
         self.answers = list(answers)
         self.vllm_config = SimpleNamespace(additional_config={"verispec": settings or {}})
 
         self.asked = []
-        self.engine_core = SimpleNamespace(call_utility_all_async=self._of_cores)
+        self.engine_core = SimpleNamespace(call_utility_all_async=self._of_engines)
 
-    async def collective_rpc(self, method, args=()):
-        self.asked.append((method, args))
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-
-    async def _of_cores(self, method):
-        return [{"committed_tokens": 7}]
+    async def _of_engines(self, method, *arguments):
+        if method != "collective_rpc":
+            return [{"committed_tokens": 7}]
+        worker_method, _, args, _ = arguments
+        self.asked.append((worker_method, args))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return [[worker] for worker in answer]
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +65,12 @@ def test_drafting_is_switched_in_every_worker(on):
     response = client(engine).post("/v1/verispec/drafting", json={"on": on})
     assert response.json() == {"workers": [{"pid": 1}, {"pid": 2}]}
     assert engine.asked == [("verispec_switch", (on,))]
+
+
+def test_where_there_is_no_drafting_the_switch_says_so():
+    response = client(Engine([None])).post("/v1/verispec/drafting", json={"on": False})
+    assert response.status_code == 409
+    assert "no drafting on this server" in response.json()["detail"]
 
 
 @pytest.mark.parametrize("body", [{}, {"on": "maybe"}, {"on": 1}, {"off": True}])
