@@ -53,7 +53,7 @@ async def shares(scenario: Scenario, server: ServerProcess, rule: str) -> list[d
                     "temperature": temperature,
                     "concurrency": concurrency,
                     "seconds": seconds,
-                    "rounds": spent["rounds"],
+                    "rounds": spent["verify_steps"],
                     "drafted_tokens": spent["drafted_tokens"],
                     "rule_share": spent["rule_seconds"] / seconds,
                     "draft_share": spent["draft_seconds"] / seconds,

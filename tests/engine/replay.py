@@ -21,7 +21,7 @@ from verispec.engine import commits, runtime
 
 FINAL = RequestOutputKind.FINAL_ONLY
 BLOCKS_LEFT = 14
-COUNTERS = ("rounds", "drafted_tokens", "accepted_tokens", "rows_with_draft_probs", "committed_tokens")
+COUNTERS = ("verify_steps", "drafted_tokens", "accepted_tokens", "rows_with_draft_probs", "committed_tokens")
 
 
 @contextmanager

@@ -133,7 +133,7 @@ def test_every_seam_is_in_place(stochastic):
 
 def test_vllms_own_drafter_is_repaired_and_verified_by_our_rule(vllms_drafter):
     assert vllms_drafter["seams"] == ALL_SEAMS
-    assert vllms_drafter["status"]["counters"]["rounds"] > 50
+    assert vllms_drafter["status"]["counters"]["verify_steps"] > 50
     assert vllms_drafter["worst_target_error"] < 1e-5
     assert p_value(vllms_drafter) > FALSE_ALARM
 

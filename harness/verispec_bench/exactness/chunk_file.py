@@ -39,7 +39,10 @@ class ChunkFile(Generic[T]):
     def __init__(self, path: Path, kind: Callable[..., T]) -> None:
         self._path = path
         self._finished: dict[str, list[T]] = {}
-        lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else [""]
+        try:
+            lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else [""]
+        except ValueError as error:
+            raise UnusableInput(f"{path}: damaged; choose another --out") from error
         for number, line in enumerate(lines[:-1], start=1):
             try:
                 kept = json.loads(line)

@@ -101,7 +101,8 @@ class ServerWatch:
                 values = parse_metrics(await response.text())
         except (aiohttp.ClientError, TimeoutError, ValueError):
             return
-        self._samples.append(ServerSample(in_flight, values))
+        # The server may have emptied while it was asked.
+        self._samples.append(ServerSample(min(in_flight, self._in_flight()), values))
 
     def measures(self, concurrency: int) -> dict[str, Any]:
         """Batch size in steady state (all `concurrency` requests in flight), and what the counters gained.

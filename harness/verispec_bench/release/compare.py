@@ -12,7 +12,7 @@ MUST_BE_KNOWN = (
     "defined_by.drafter.model.weights_sha256",
 )
 """Where null means unread: two of them are not two equals."""
-_FOLLOWS = ("contract_sha256", "contract.says", "contract.because", "fallback.sha256", "schema_version")
+_FOLLOWS = ("contract_sha256", "contract.says", "contract.because", "fallback.sha256", "schema_version", "sha256")
 """Computed from the rest, which is listed itself."""
 
 

@@ -98,12 +98,18 @@ def _checked(manifest: Any, where: str) -> Manifest:
         UnusableInput: it is not.
 
     """
-    needed = {"schema_version", "contract_sha256", "contract", "defined_by"}
+    needed = {"schema_version", "contract_sha256", "contract", "defined_by", "fallback", "machine", "sha256"}
     if not isinstance(manifest, dict) or not needed <= manifest.keys():
         raise UnusableInput(f"{where}: is no release manifest")
     if manifest["schema_version"] != SCHEMA:
         raise UnusableInput(f"{where}: has schema {manifest['schema_version']}, this verispec reads {SCHEMA}")
-    canonical = json.dumps(manifest["defined_by"], sort_keys=True, separators=(",", ":"))
-    if hashlib.sha256(canonical.encode()).hexdigest() != manifest["contract_sha256"]:
-        raise UnusableInput(f"{where}: contract_sha256 is not that of its content: it was edited or cut")
+    rest = {name: value for name, value in manifest.items() if name != "sha256"}
+    if _digest(manifest["defined_by"]) != manifest["contract_sha256"] or _digest(rest) != manifest["sha256"]:
+        raise UnusableInput(f"{where}: its hashes are not those of its content: it was edited or cut")
     return manifest
+
+
+def _digest(value: Any) -> str:
+    """As the plugin makes it: sha256 of canonical JSON."""
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -22,11 +22,7 @@ class AcceptanceWatch:
         if self._drafted < self._window:
             return None
         drafted, kept = self._drafted, self._kept
-        self.restart()
+        self._drafted = self._kept = 0
         if kept >= self._least * drafted:
             return None
         return f"{kept} of the last {drafted} drafts were kept, at least {self._least:.0%} are asked for"
-
-    def restart(self) -> None:
-        """Forget the stretch so far."""
-        self._drafted = self._kept = 0

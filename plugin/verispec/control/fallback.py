@@ -50,8 +50,7 @@ class Fallback:
         self.trips: Counter[Reason] = Counter()
 
     def trip(self, reason: Reason, detail: str = "") -> None:
-        """A fault: stop drafting, or stay stopped for longer. All are counted; what changes nothing is not logged."""
-        self.trips[reason] += 1
+        """A fault: stop drafting, or stay stopped for longer. Counted and logged is what changes something."""
         drafting, now = self.drafting, self._clock()
         until = math.inf if reason in UNTIL_SWITCHED_ON else now + self._cooldown_s
         if drafting:
@@ -62,6 +61,7 @@ class Fallback:
                 "verispec: decoding without drafts %s: %s%s", length, reason, f": {detail}" if detail else ""
             )
             self.reason = reason
+            self.trips[reason] += 1
         self._until = max(self._until, until)
 
     def switch(self, on: bool) -> None:

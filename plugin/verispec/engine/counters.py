@@ -11,13 +11,13 @@ class Counters:
     Attributes:
         proposed_tokens: drafts that were handed to the scheduler, whoever drafted them.
         proposals_cut: proposals of verispec's drafters that were longer than they may be, and were cut.
-        rounds: steps that verified at least one draft, whatever the number of requests.
+        verify_steps: steps that verified at least one draft, whatever the number of requests.
         drafted_tokens: drafts that the target verified; positions that the scheduler pads are none.
         accepted_tokens: drafts that the rule kept (before stop conditions are applied).
         accepted_per_position: of these, how many were the 1st, 2nd, … of their draft.
         rows_with_draft_probs: drafts verified against their own law q.
         rows_without_draft_probs: drafts whose q went missing, verified as point masses (exact, but accepts less).
-        rule_seconds: time spent in verifying those rounds, the target's softmax included; on GPUs the launching of it.
+        rule_seconds: time spent in verifying their drafts, the target's softmax included; on GPUs the launching of it.
         draft_seconds: time spent in proposing drafts, by whichever drafter.
         verify_seconds, decode_seconds: forward passes of steps with drafts, and of all others.
         overhead_seconds: what the steps took beside: vLLM's own sampling and bookkeeping.
@@ -27,7 +27,7 @@ class Counters:
 
     proposed_tokens: int = 0
     proposals_cut: int = 0
-    rounds: int = 0
+    verify_steps: int = 0
     drafted_tokens: int = 0
     accepted_tokens: int = 0
     accepted_per_position: list[int] = field(default_factory=list)

@@ -104,27 +104,25 @@ def read_vocabulary(name: str, target: Any, revision: str | None = None) -> dict
         return None
 
 
-def refuse_another_vocabulary(vllm_config: Any) -> None:
-    """A draft model's ids must mean the target's tokens; vLLM compares no more than the sizes.
+def another_vocabulary(vllm_config: Any) -> str | None:
+    """Why a draft model's ids do not mean the target's tokens: both vocabularies and the first id that differs.
 
-    Raises:
-        ValueError: naming both vocabularies and the first id that differs.
-
+    None if they do, or it cannot be known; vLLM compares no more than the sizes.
     """
     speculative = vllm_config.speculative_config
     if speculative is None or speculative.method != "draft_model" or speculative.use_heterogeneous_vocab:
-        return
+        return None
     target, draft = vllm_config.model_config, speculative.draft_model_config
     if target.skip_tokenizer_init:
-        return
+        return None
     ours, theirs = read_vocabulary(target.tokenizer, target), read_vocabulary(draft.model, target, draft.revision)
     if ours is None or theirs is None or ours == theirs:
-        return
+        return None
     tokens = [{number: token for token, number in vocabulary.items()} for vocabulary in (ours, theirs)]
     first = min(
         number for number in tokens[0].keys() | tokens[1].keys() if tokens[0].get(number) != tokens[1].get(number)
     )
-    raise ValueError(
+    return (
         f"speculative_config: the draft model {local_name(draft.model)} has another vocabulary ({len(theirs)} tokens) "
         f"than the target {local_name(target.model)} ({len(ours)} tokens): id {first} is {tokens[1].get(first)!r} for "
         f"the draft and {tokens[0].get(first)!r} for the target; use a draft model with the target's tokenizer"

@@ -1,5 +1,6 @@
 """Gathers a worker's release manifest from its own configuration, model runner and seams."""
 
+import logging
 import math
 import platform
 from collections.abc import Mapping
@@ -16,9 +17,9 @@ from verispec.engine import logits_processors, seams
 from verispec.engine.model_files import (
     Contents,
     ModelFiles,
+    another_vocabulary,
     draft_model_config,
     local_name,
-    refuse_another_vocabulary,
     revision_of,
 )
 from verispec.redaction import for_all_eyes
@@ -38,6 +39,7 @@ from verispec.release.facts import (
 from verispec.release.manifest import Machine, Serving
 from verispec.settings import PROPOSER_PATH, Settings
 
+logger = logging.getLogger("vllm.verispec")
 _BUILTIN_PROCESSORS = "vllm.v1.sample.logits_processor.builtin."
 _OF_THE_PLACE = ("_name_or_path", "transformers_version")
 """Keys of a model's configuration that say where it was read and by what, not what it is."""
@@ -59,20 +61,24 @@ class Release:
     """
 
     def __init__(self, vllm_config: Any, settings: Settings, named: bool) -> None:
-        refuse_another_vocabulary(vllm_config)
+        if differs := another_vocabulary(vllm_config):
+            if named:
+                raise ValueError(differs)
+            logger.warning("verispec: %s", differs)
         self._vllm_config, self._settings, self._named = vllm_config, settings, named
         try:
             self._evidence = Evidence.read(settings.evidence) if settings.evidence else None
         except ValueError as error:
             raise ValueError(f"--additional-config: verispec.evidence: {error}") from error
         self._files = ModelFiles(vllm_config)
+        self._made: Manifest | None = None
 
     def manifest(self, runner: Any) -> Manifest | None:
-        """The manifest of a model runner; None while the model's files are being read."""
-        contents = self._files.contents()
-        if contents is None:
-            return None
-        return gather(self._vllm_config, runner, self._settings, contents, self._evidence, named=self._named)
+        """The manifest of a model runner, made once; None while the model's files are being read."""
+        contents = None if self._made else self._files.contents()
+        if contents:
+            self._made = gather(self._vllm_config, runner, self._settings, contents, self._evidence, named=self._named)
+        return self._made
 
 
 _current: Release | None = None

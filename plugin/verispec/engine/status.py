@@ -87,6 +87,8 @@ class StatusEndpoint:
                 raise HTTPException(409, str(error)) from error
 
         app.include_router(router)
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            logger.warning("verispec: with several API servers its metrics are not in /metrics; see %s", STATUS_PATH)
         metrics = PluginMetrics(self._status)
         REGISTRY.register(metrics)
         app.add_middleware(RefreshedMetrics, metrics=metrics)

@@ -86,7 +86,7 @@ class Verifier:
         if not drafts:
             return
         kept = (output[:, 1:] != PADDING).sum(dim=0).tolist()
-        self._counters.rounds += 1
+        self._counters.verify_steps += 1
         self._counters.drafted_tokens += len(drafts)
         self._counters.accepted_tokens += sum(kept)
         add_at(self._counters.accepted_per_position, kept)

@@ -100,7 +100,10 @@ def _token_spaces(facts: DefinedBy, drafter: Drafter) -> Finding:
         if ours is None or theirs is None:
             return None, f"the vocabulary of {'the target' if ours is None else 'the draft model'} cannot be read"
         if ours != theirs:
-            return False, f"{model.name} has another vocabulary ({theirs[:12]}) than {target.name} ({ours[:12]})"
+            return None, (
+                f"{model.name} has another vocabulary ({theirs[:12]}) than {target.name} ({ours[:12]}): "
+                "assistance across tokenizers is a contract of its own, which is not judged here"
+            )
         return True, "draft model and target have the same vocabulary"
     if model.vocab_size != target.vocab_size:
         return None, f"{model.name} drafts from {model.vocab_size} tokens, the target has {target.vocab_size}"

@@ -50,6 +50,7 @@ class Manifest(Frozen):
         contract_sha256: of `defined_by`; evidence is bound to it.
         contract: what follows from `defined_by` and the evidence.
         evidence_sha256: of the file that was handed in, None if none was.
+        sha256: of all the rest.
 
     """
 
@@ -60,11 +61,12 @@ class Manifest(Frozen):
     fallback: Fallback
     machine: Machine
     evidence_sha256: str | None
+    sha256: str = ""
 
     @classmethod
     def of(cls, facts: DefinedBy, serving: Serving, machine: Machine, evidence: Evidence | None) -> "Manifest":
         """The manifest that these facts make."""
-        return cls(
+        manifest = cls(
             contract_sha256=facts.sha256(),
             contract=contract_of(facts, evidence),
             defined_by=facts,
@@ -72,6 +74,8 @@ class Manifest(Frozen):
             machine=machine,
             evidence_sha256=evidence.sha256 if evidence else None,
         )
+        rest = manifest.model_dump(mode="json", exclude={"sha256"})
+        return manifest.model_copy(update={"sha256": value_digest(rest)})
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

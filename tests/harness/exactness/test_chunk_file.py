@@ -41,3 +41,10 @@ def test_rows_of_logprobs_survive_the_journey_through_json(tmp_path):
     answer = Answer("code-001", [1], [2], "é", "stop", rows=[[[2, -0.1, "é"], [3, -2.5, " x"]]])
     ChunkFile(tmp_path / "a.jsonl", Answer).add(CHUNK, [answer])
     assert ChunkFile(tmp_path / "a.jsonl", Answer).get(CHUNK) == [answer]
+
+
+def test_bytes_that_are_no_text_are_damage(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    path.write_bytes(b'{"chunk": "\xff\xfe"}\n')
+    with pytest.raises(UnusableInput, match="damaged; choose another --out"):
+        ChunkFile(path, Completion)

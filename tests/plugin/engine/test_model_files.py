@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from verispec.engine import model_files
-from verispec.engine.model_files import ModelFiles, local_name, refuse_another_vocabulary, revision_of
+from verispec.engine.model_files import ModelFiles, another_vocabulary, local_name, revision_of
 
 
 def model(directory, tokens="abc", weights=b"w"):
@@ -61,11 +61,9 @@ def finished(files):
     return found
 
 
-def test_a_draft_model_with_another_vocabulary_is_refused_with_both_facts(tmp_path):
+def test_another_vocabulary_of_the_draft_model_is_found_with_both_facts(tmp_path):
     target, draft = model(tmp_path / "target"), model(tmp_path / "draft", tokens="axcd")
-    with pytest.raises(ValueError, match="another vocabulary") as refusal:
-        refuse_another_vocabulary(config(target, draft))
-    message = str(refusal.value)
+    message = another_vocabulary(config(target, draft))
     assert "draft model draft" in message
     assert "(4 tokens)" in message
     assert "target target (3 tokens)" in message
@@ -73,9 +71,9 @@ def test_a_draft_model_with_another_vocabulary_is_refused_with_both_facts(tmp_pa
     assert str(tmp_path) not in message
 
 
-def test_a_draft_model_with_the_targets_vocabulary_is_not_refused(tmp_path):
+def test_a_draft_model_with_the_targets_vocabulary_is_none_other(tmp_path):
     target, draft = model(tmp_path / "target"), model(tmp_path / "draft", weights=b"d")
-    refuse_another_vocabulary(config(target, draft))
+    assert another_vocabulary(config(target, draft)) is None
     found = contents(config(target, draft))
     assert found.vocabulary == found.draft_vocabulary
     assert found.weights != found.draft_weights
@@ -85,14 +83,14 @@ def test_a_draft_model_with_the_targets_vocabulary_is_not_refused(tmp_path):
 @pytest.mark.parametrize("changes", [{"use_heterogeneous_vocab": True}, {"method": "eagle"}])
 def test_only_a_draft_model_that_must_share_the_vocabulary_is_asked(tmp_path, changes):
     target, draft = model(tmp_path / "target"), model(tmp_path / "draft", tokens="xyz")
-    refuse_another_vocabulary(config(target, draft, **changes))
+    assert another_vocabulary(config(target, draft, **changes)) is None
 
 
-def test_a_draft_model_without_a_tokenizer_is_not_refused_and_not_known(tmp_path):
+def test_a_draft_model_without_a_tokenizer_is_not_known(tmp_path):
     target, draft = model(tmp_path / "target"), model(tmp_path / "draft")
     for path in (tmp_path / "draft").glob("*token*"):
         path.unlink()
-    refuse_another_vocabulary(config(target, draft))
+    assert another_vocabulary(config(target, draft)) is None
     assert contents(config(target, draft)).draft_vocabulary is None
 
 

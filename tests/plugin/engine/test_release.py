@@ -29,3 +29,14 @@ def test_evidence_that_cannot_be_used_stops_the_start(tmp_path):
     settings = Settings(evidence=str(tmp_path / "state.json"))
     with pytest.raises(ValueError, match=r"--additional-config: verispec\.evidence: .*state\.json: cannot be read"):
         release.Release(SimpleNamespace(speculative_config=None), settings, named=True)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_another_vocabulary_stops_a_server_that_asks_for_verispec_and_no_other(monkeypatch, named):
+    monkeypatch.setattr(release, "another_vocabulary", lambda config: "the draft model has another vocabulary")
+    config = SimpleNamespace(speculative_config=None)
+    if named:
+        with pytest.raises(ValueError, match="another vocabulary"):
+            release.Release(config, Settings(), named=True)
+    else:
+        release.Release(config, Settings(), named=False)

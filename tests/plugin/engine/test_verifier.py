@@ -93,10 +93,10 @@ def test_only_rounds_of_real_requests_are_counted():
     counters = Counters()
     verifier = made(counters)
     call(verifier, [[1]], [[0.0, 1.0]], [0])  # the engine's warm-up
-    assert counters.rounds == 0
+    assert counters.verify_steps == 0
     verifier.expect_round(None, None)
     call(verifier, [[1], [0, 1]], [[0.0, 1.0]] * 3, [0, 0])
-    assert (counters.rounds, counters.drafted_tokens, counters.accepted_tokens) == (1, 3, 1)
+    assert (counters.verify_steps, counters.drafted_tokens, counters.accepted_tokens) == (1, 3, 1)
     assert counters.accepted_per_position == [1, 0]
 
 
@@ -108,9 +108,9 @@ def round_of(verifier, drafts, logits, temperatures=(0,)):
 def test_padding_is_no_draft():
     counters = Counters()
     round_of(made(counters), [[-1, -1]], [[0.0, 1.0]] * 2)
-    assert (counters.rounds, counters.drafted_tokens) == (0, 0)
+    assert (counters.verify_steps, counters.drafted_tokens) == (0, 0)
     round_of(made(counters), [[-1, -1], [1]], [[0.0, 1.0]] * 3, [0, 0])
-    assert (counters.rounds, counters.drafted_tokens, counters.accepted_tokens) == (1, 1, 1)
+    assert (counters.verify_steps, counters.drafted_tokens, counters.accepted_tokens) == (1, 1, 1)
 
 
 def test_accepted_drafts_are_counted_by_position():

@@ -62,7 +62,6 @@ def test_evidence_for_another_server_counts_for_nothing():
         ),
         ("min-tokens", {"seams": without("sampling-step")}),
         ("grammar", {"seams": without("draft-probabilities")}),
-        ("token-spaces", {"drafter": MODEL | {"model": DRAFT_MODEL | {"vocabulary_sha256": "0" * 64}}}),
     ],
 )
 def test_a_condition_of_the_law_that_does_not_hold_makes_it_approximate(entry, changes):
@@ -77,6 +76,7 @@ def test_a_condition_of_the_law_that_does_not_hold_makes_it_approximate(entry, c
     [
         ("rule", {"seams": without(RULE), "verifier__function": "other.plugin.sample"}),
         ("rule", {"seams": without(RULE), "verifier__function": VLLMS, "verifier__sample_method": "fly"}),
+        ("token-spaces", {"drafter": MODEL | {"model": DRAFT_MODEL | {"vocabulary_sha256": "0" * 64}}}),
         ("token-spaces", {"drafter": MODEL | {"model": DRAFT_MODEL | {"vocabulary_sha256": None}}}),
         ("token-spaces", {"drafter": MODEL, "target__vocabulary_sha256": None}),
         ("token-spaces", {"drafter": HEADS | {"model": DRAFT_MODEL | {"vocab_size": 8}}}),

@@ -18,8 +18,8 @@ def summarise_parity(parity: Parity, evidence: Evidence, dtype: str | None) -> d
     """The section `parity` of verify.json; all chunks must be made.
 
     Args:
-        dtype: of the served weights and activations, as read back; in half precision near-ties are common and noise is
-            not far below what a defect would show, so differing tokens are reported as a rate and decide nothing.
+        dtype: of the served weights and activations, as read back; in half precision near-ties are common and no
+            rounding in parity.max_envelope's sense: what is found is reported as a rate.
 
     """
     skip = _contested(evidence)
@@ -98,17 +98,11 @@ def _verdict(found: dict[str, Any], parity: Parity, envelope: Envelope, half: bo
     """The verdict, and why it is not "closed"."""
     if not found["draft_tokens"]:
         return "not drafted", ["nothing was drafted: this says nothing of the verifier"]
-    numerical = {"token"} if half else set()
-    unexplained = [
-        entry for entry in found["divergences"] if entry["verdict"] != NEAR_TIE and entry["kind"] not in numerical
-    ]
-    if unexplained:
-        return "differs", [f"{len(unexplained)} of {found['compared']} answers differ, and no near-tie explains it"]
-    if half:
-        return "rate", []
+    if found["unexplained"]:
+        return "differs", [f"{found['unexplained']} of {found['compared']} answers differ, and no near-tie explains it"]
     if envelope.maximum is None or found["rows_outside"] is None:
         return "not measured", ["the sample has no position for an envelope; ask for more (parity.envelope_prompts)"]
-    if envelope.maximum > parity.max_envelope:
+    if envelope.maximum > parity.max_envelope and not half:
         return "too noisy", [
             f"the envelope {envelope.maximum:.2g} is above {parity.max_envelope:g} nats (parity.max_envelope): "
             "target-only's own passes differ by more than rounding, so near-ties prove nothing"
@@ -118,4 +112,4 @@ def _verdict(found: dict[str, Any], parity: Parity, envelope: Envelope, half: bo
             f"{found['rows_outside']:.1%} of the sampled rows of its steps lie outside the envelope of target-only's "
             f"passes, the furthest by {found['rows']['maximum']:.2g} nats: its logits are not the target's"
         ]
-    return "closed", []
+    return "rate" if half else "closed", []

@@ -99,12 +99,18 @@ async def test_what_is_no_token_is_never_explained_in_any_precision(compared, ch
     assert arm["unexplained"] == 18
 
 
-async def test_in_half_precision_differing_tokens_are_a_rate(compared):
-    arm = only_arm(summary := await compared({"flips": [3]}, dtype="bfloat16"))
+async def test_in_half_precision_near_ties_are_a_rate_however_wide_the_envelope(compared):
+    arm = only_arm(summary := await compared({"flips": TIES}, dtype="bfloat16", max_envelope=NOISE / 2))
     assert (summary["reported_as"], summary["dtype"], summary["closed"]) == ("rate", "bfloat16", True)
     assert arm["verdict"] == "rate"
     assert arm["identical_rate"] == arm["identical"] / 18 < 1
-    assert arm["unexplained"] > 0
+    assert arm["near_ties"] > 0
+
+
+@pytest.mark.parametrize(("greedy", "verdict"), [({"flips": [3]}, "differs"), ({"drift": 5 * NOISE}, "drifts")])
+async def test_in_half_precision_too_a_large_gap_is_unexplained_and_a_drift_is_found(compared, greedy, verdict):
+    arm = only_arm(summary := await compared(greedy, dtype="bfloat16"))
+    assert (arm["verdict"], summary["closed"]) == (verdict, False)
 
 
 async def test_an_arm_whose_steps_drift_from_the_target_is_found_though_its_tokens_are_the_same(compared):
