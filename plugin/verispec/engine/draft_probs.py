@@ -25,9 +25,9 @@ def line_up_draft_probs(original: Callable[..., Tensor | None]) -> Callable[...,
             draft_probs, point_mass = original(self, spec_decode_metadata), None
             if draft_probs is not None:
                 point_mass = _rows_under_grammar(self, spec_decode_metadata)
-        fault = (
-            None if draft_probs is None else broken_law(draft_probs, drafts, point_mass, state.counters.verify_steps)
-        )
+        fault = None
+        if draft_probs is not None:
+            fault = broken_law(draft_probs, drafts, point_mass, state.counters.verify_steps)
         if fault:
             state.fallback.trip(Reason.RULE_CHECK, fault)
         if fault or not state.fallback.drafting:

@@ -12,9 +12,9 @@ target is torn between two tokens. That is measured, never assumed, in four phas
 4. *replays*: where an answer differs, both servers score the common prefix; a near-tie is proved if the gap between the
    two tokens is within the envelope on both.
 
-Why a correct arm passes: let g be the gap between target-only's token and the arm's, in target-only's step (g ≥ 0: it chose
-its token), in the arm's step (g ≤ 0), and in the scoring pass. If the pass has g ≥ 0, it lies no further from 0 than
-from the arm's step, else no further from 0 than from target-only's. So if steps stay within the envelope of the pass,
-|g| in the pass is within it as well. That an arm's steps do is checked in the sample (`rows_outside`). An answer is
-compared up to its first difference; what follows a near-tie is another text, of which nothing is said.
+Why a correct arm passes: let g be the gap between target-only's token and the arm's, in target-only's step (g ≥ 0: it
+chose its token), in the arm's step (g ≤ 0), and in the scoring pass. If the pass has g ≥ 0, it lies no further from 0
+than from the arm's step, else no further from 0 than from target-only's. So if steps stay within the envelope of the
+pass, |g| in the pass is within it as well. That an arm's steps do is checked in the sample (`rows_outside`). An answer
+is compared up to its first difference; what follows a near-tie is another text, of which nothing is said.
 """
