@@ -122,7 +122,8 @@ def main(model: str, path: str) -> None:
                 "envelope": reference["envelope"],
                 "stopped by": sorted({str(answer.stop_reason or answer.finish_reason) for answer in answers.values()}),
                 "at once": {
-                    name: differing_fields(answer, answers[name], 0) for name, answer in reference["at once"].items()
+                    name: differing_fields(answer, answers[name], reference["tolerance"])
+                    for name, answer in reference["at once"].items()
                 },
             }
         )
