@@ -53,7 +53,8 @@ serve-baseline: setup ## start its matched target-only server by hand
 
 test: setup lint ## all tests: lint, types, pure, fake servers, and real vLLM engines
 	@$(BIN)/verispec fetch-model
-	@$(BIN)/pytest
+	@$(BIN)/pytest -m 'not engine' -n 2
+	@$(BIN)/pytest -m engine
 
 test-fast: setup lint ## the tests that need no engine
 	@$(BIN)/pytest -m 'not engine' -n 2
