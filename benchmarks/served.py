@@ -53,7 +53,7 @@ async def shares(scenario: Scenario, server: ServerProcess, rule: str) -> list[d
                     "temperature": temperature,
                     "concurrency": concurrency,
                     "seconds": seconds,
-                    "rounds": spent["verify_steps"],
+                    "verify_steps": spent["verify_steps"],
                     "drafted_tokens": spent["drafted_tokens"],
                     "rule_share": spent["rule_seconds"] / seconds,
                     "draft_share": spent["draft_seconds"] / seconds,
@@ -86,7 +86,7 @@ def main() -> None:
                     print(
                         f"{row['rule']:<6}temperature {row['temperature']:g}  concurrency {row['concurrency']:>3}"
                         f"  rule {100 * row['rule_share']:5.2f}%  drafter {100 * row['draft_share']:5.2f}% of the time"
-                        f"  ({row['drafted_tokens'] / max(1, row['rounds']):.1f} drafts a round)",
+                        f"  ({row['drafted_tokens'] / max(1, row['verify_steps']):.1f} drafts a step)",
                         flush=True,
                     )
     if as_json:

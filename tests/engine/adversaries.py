@@ -6,6 +6,7 @@ of a running proposer's drafter.
 
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
@@ -79,7 +80,7 @@ class Oracle(Adversary):
         return next((p for p in self._known if tuple(tokens[: len(p)]) == p), None)
 
 
-class Broken(Adversary):
+class Broken(Adversary, ABC):
     """Good proposals, wrongly handed over.
 
     Args:
@@ -96,8 +97,9 @@ class Broken(Adversary):
     def forget(self, request_ids):
         self._drafter.forget(request_ids)
 
+    @abstractmethod
     def hand_over(self, proposals: list, call: int) -> list:
-        raise NotImplementedError
+        """What the engine gets in the place of the proposals."""
 
 
 class TooFewRows(Broken):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.models import make_byte_model, make_first_layer
+from tests.engine.models import make_byte_model, make_first_layer, make_letter_model
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,30 +26,8 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory) -> str:
     """A 2-layer Llama with random weights and 16 tokens (letters, and the end), whose law can be enumerated."""
-    import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=16,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=1,
-        num_key_value_heads=1,
-        head_dim=32,
-        initializer_range=0.4,
-        max_position_embeddings=256,
-    )
     path = tmp_path_factory.mktemp("tiny-llama")
-    LlamaForCausalLM(config).save_pretrained(path)
-    vocabulary = {letter: i for i, letter in enumerate("ab")} | {"</s>": 2}
-    vocabulary |= {letter: i for i, letter in enumerate("defghijklmnop", start=3)}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="a"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
-    tokenizer.decoder = decoders.Fuse()
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>").save_pretrained(path)
+    make_letter_model(path)
     return str(path)
 
 

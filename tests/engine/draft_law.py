@@ -13,9 +13,8 @@ import sys
 os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
 
 import torch
-from vllm import LLM
 
-from tests.engine.laws import TRANSFORMATIONS, deviation, raw_logits, serve, target_law
+from tests.engine.laws import TRANSFORMATIONS, deviation, gained, law_engine, raw_logits, serve, target_law
 from verispec.coupling import RULES
 from verispec.engine import runtime
 
@@ -25,17 +24,7 @@ KINDS = tuple(name for name in TRANSFORMATIONS if name not in REFUSED)
 
 
 def main(model: str, options: str) -> None:
-    llm = LLM(
-        model,
-        enforce_eager=True,
-        dtype="float32",
-        max_model_len=64,
-        max_num_seqs=256,
-        kv_cache_memory_bytes=64 << 20,
-        disable_log_stats=True,
-        logprobs_mode="raw_logits",
-        **json.loads(options),
-    )
+    llm = law_engine(model, options)
     runner = llm.llm_engine.engine_core.engine_core.model_executor.driver_worker.worker.model_runner
     torch.manual_seed(1)
     logits = raw_logits(llm)
@@ -45,11 +34,11 @@ def main(model: str, options: str) -> None:
     def run() -> dict:
         before = state.counters.as_dict()
         compared = {name: deviation(laws[name], answers) for name, answers in serve(llm, KINDS).items()}
-        after = state.counters.as_dict()
-        gained = {
-            name: after[name] - before[name] for name in ("drafted_tokens", "accepted_tokens", "rows_with_draft_probs")
+        return {
+            "laws": compared,
+            "trips": dict(state.fallback.trips),
+            "counters": gained(before, state.counters.as_dict()),
         }
-        return {"laws": compared, "trips": dict(state.fallback.trips), **gained}
 
     report = {}
     for rule in ("token", "block"):

@@ -173,13 +173,14 @@ class FirstDrafts:
         return verdict
 
 
-def _gained(before: dict, after: dict) -> dict:
+def gained(before: dict, after: dict) -> dict:
     """Of the counters that are numbers."""
     return {name: value - before[name] for name, value in after.items() if not isinstance(value, list)}
 
 
-def main(model: str, options: str, rules: str, law: str = "") -> None:
-    llm = LLM(
+def law_engine(model: str, options: str, **further) -> LLM:
+    """An engine whose logprobs are the raw logits, so that the target's law can be enumerated."""
+    return LLM(
         model,
         enforce_eager=True,
         dtype="float32",
@@ -188,9 +189,14 @@ def main(model: str, options: str, rules: str, law: str = "") -> None:
         kv_cache_memory_bytes=64 << 20,
         disable_log_stats=True,
         logprobs_mode="raw_logits",
-        logits_processors=[f"{ForbidRepeating.__module__}:{ForbidRepeating.__name__}"],
         **json.loads(options),
+        **further,
     )
+
+
+def main(model: str, options: str, rules: str, law: str = "") -> None:
+    custom = f"{ForbidRepeating.__module__}:{ForbidRepeating.__name__}"
+    llm = law_engine(model, options, logits_processors=[custom])
     torch.manual_seed(1)
     logits = raw_logits(llm)
     laws = {name: target_law(logits, asked) for name, asked in TRANSFORMATIONS.items()}
@@ -200,7 +206,7 @@ def main(model: str, options: str, rules: str, law: str = "") -> None:
         state.verifier.rule = rule
         before = state.counters.as_dict()
         compared = {name: deviation(laws[name], answers) for name, answers in serve(llm).items()}
-        return {"laws": compared, "counters": _gained(before, state.counters.as_dict())}
+        return {"laws": compared, "counters": gained(before, state.counters.as_dict())}
 
     for rule in json.loads(rules):
         report[rule] = serve_and_compare(RULES[rule])

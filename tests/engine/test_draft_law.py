@@ -40,11 +40,11 @@ def test_the_served_law_is_the_targets(report, run, transformation):
 
 @pytest.mark.parametrize("rule", ["token", "block"])
 def test_drafts_are_verified_against_the_draft_models_own_law(report, rule):
-    assert report[rule]["accepted_tokens"] > 500
-    assert report[rule]["rows_with_draft_probs"] > 0.8 * report[rule]["drafted_tokens"]
+    assert report[rule]["counters"]["accepted_tokens"] > 500
+    assert report[rule]["counters"]["rows_with_draft_probs"] > 0.8 * report[rule]["counters"]["drafted_tokens"]
     assert not any(report[rule]["trips"].values())
 
 
 def test_a_law_that_excludes_its_drafts_is_a_reason_to_fall_back(report):
     assert report["broken"]["trips"]["rule-check"] > 5
-    assert report["broken"]["rows_with_draft_probs"] == 0
+    assert report["broken"]["counters"]["rows_with_draft_probs"] == 0

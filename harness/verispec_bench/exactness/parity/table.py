@@ -8,6 +8,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from verispec_bench.exactness.parity.difference import NEAR_TIE
+
 _STYLES = {"closed": "green", "rate": "cyan", "differs": "red", "drifts": "red"}
 
 
@@ -38,7 +40,9 @@ def parity_table(summary: dict[str, Any]) -> Table:
 
 
 def difference_lines(parity: dict[str, Any]) -> Iterator[Text]:
-    """Every difference of every arm, with both sides, both gaps and its verdict; where tokens are a rate, one line."""
+    """Every difference of every arm, with both sides, both gaps and its verdict; where near-ties are a rate, one line
+    for all of them.
+    """
     as_rate = parity["reported_as"] == "rate"
     for arm in parity["arms"]:
         for reason in arm["reasons"]:
@@ -50,8 +54,8 @@ def difference_lines(parity: dict[str, Any]) -> Iterator[Text]:
                 f"{max(positions)} on (median {median(positions):g}), {arm['near_ties']} at near-ties"
             )
         for found in arm["divergences"]:
-            if not (as_rate and found["kind"] == "token"):
-                style = "green" if found["verdict"] == "near-tie" else "red"
+            if not (as_rate and found["verdict"] == NEAR_TIE):
+                style = "green" if found["verdict"] == NEAR_TIE else "red"
                 yield Text.assemble((found["verdict"], style), f" {arm['arm']}, {found['prompt']}: {_what(found)}")
 
 
