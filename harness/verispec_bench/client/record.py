@@ -10,11 +10,14 @@ class RequestRecord:
 
     Attributes:
         prompt_id: which prompt of the workload.
-        scheduled_s, sent_s: when it was due, when it was sent.
+        scheduled_s: when it was due; in a closed loop when its slot became free.
+        released_s: when the client let it go: as scheduled, or later where it waited for a slot of a limited loop.
+        sent_s: when it was sent.
         first_byte_s: first byte of the response body.
         chunk_times_s: arrival of each chunk that carried tokens.
         chunk_tokens: how many each carried; empty if the server does not say (no running usage).
         end_s: the stream's end or the failure.
+        max_tokens: how many it asked for.
         prompt_tokens, completion_tokens: from the server's usage; None if it gave none.
         finish_reason: "stop", "length", …
         error: None, or kind and message: "timeout: …", "http 503: …", "reset: …", "truncated: …", "stream error: …".
@@ -26,11 +29,13 @@ class RequestRecord:
 
     prompt_id: str
     scheduled_s: float
+    released_s: float | None = None
     sent_s: float | None = None
     first_byte_s: float | None = None
     chunk_times_s: list[float] = field(default_factory=list)
     chunk_tokens: list[int] = field(default_factory=list)
     end_s: float | None = None
+    max_tokens: int | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     finish_reason: str | None = None

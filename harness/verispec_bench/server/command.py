@@ -10,7 +10,7 @@ from verispec.settings import CONFIG_KEY, DISABLE_VARIABLE
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
 from verispec_bench.model import resolve_model
 from verispec_bench.scenario import BASELINE, Setup
-from verispec_bench.scenario.schema import FlagValue
+from verispec_bench.scenario.servers import FlagValue
 from verispec_bench.server.interpreter import Interpreter
 
 PLUGINS_VARIABLE = "VLLM_PLUGINS"

@@ -4,7 +4,7 @@ import hashlib
 import random
 from pathlib import Path
 
-from verispec_bench.scenario.schema import WorkloadFile
+from verispec_bench.scenario.workloads import WorkloadFile
 from verispec_bench.workload import chat, code_edit
 from verispec_bench.workload.jsonl import read_prompts
 from verispec_bench.workload.prompt import Prompt

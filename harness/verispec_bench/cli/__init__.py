@@ -1,0 +1,23 @@
+"""The command line: one file for each verb or pair of verbs, thin."""
+
+import signal
+import sys
+
+from verispec_bench.cli import bench, doctor, lab, manifest, serve, sweep, verify
+from verispec_bench.cli.app import app, say_fault
+from verispec_bench.errors import InfrastructureFailed, VerispecError
+
+__all__ = ["app", "bench", "doctor", "lab", "main", "manifest", "serve", "sweep", "verify"]
+
+
+def main() -> None:
+    """Run the command line; foreseeable faults end in one line and an exit code, never in a traceback."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        app()
+    except VerispecError as error:
+        say_fault(str(error))
+        sys.exit(error.exit_code)
+    except OSError as error:  # a full disk, a directory that cannot be written
+        say_fault(str(error))
+        sys.exit(InfrastructureFailed.exit_code)

@@ -1,0 +1,86 @@
+"""`sweep` and `report`: measure a scenario, and look at it again."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from verispec_bench.cli.app import DryRun, Json, OutDir, Resume, ScenarioFile, app, err, out, result_path, run, say
+from verispec_bench.errors import UnusableInput
+
+
+@app.command()
+def sweep(
+    scenario: ScenarioFile,
+    resume: Resume = False,
+    dry_run: DryRun = False,
+    out_dir: OutDir = None,
+    as_json: Json = False,
+) -> None:
+    """Run a scenario: speculative servers against the matched target-only server, over all cells."""
+    from verispec_bench.scenario import load_scenario
+
+    loaded = load_scenario(scenario)
+    from verispec_bench.record import ResultDirectory
+    from verispec_bench.report import render
+    from verispec_bench.sweep.describe import describe_plan
+    from verispec_bench.sweep.sweep import prepare, run_sweep
+
+    prepared = prepare(loaded, scenario.parent)
+    if dry_run:
+        plan = describe_plan(prepared)
+        out.print_json(data=plan) if as_json else say(plan["text"], out)
+        return
+    path = out_dir or result_path(prepared.scenario.name, prepared.manifest["identity_sha256"], resume)
+    results = ResultDirectory.create_or_resume(path, prepared.manifest, resume)
+    say(f"results go to {path}", err)
+    try:
+        summary = run(run_sweep(prepared, results, err))
+    except KeyboardInterrupt:
+        kept = f"interrupted: {len(results.rows())} finished runs are kept"
+        say(f"{kept}; go on with: verispec sweep {scenario} --resume --out {path}", err)
+        raise
+    page = render(results, summary)
+    if as_json:
+        out.print_json(data=summary)
+    else:
+        _show(summary)
+        plot = path / "figures" / "speedup_vs_batch.png"
+        say(f"plot:   {plot}\nreport: {page}" if plot.is_file() else f"report: {page}", out)
+    if not any(comparison["valid"] for comparison in summary["comparisons"]):
+        raise typer.Exit(1)
+
+
+def _show(summary: dict[str, Any]) -> None:
+    """The table, and why invalid cells are invalid."""
+    from verispec_bench.report import summary_table
+
+    out.print(summary_table(summary))
+    for comparison in summary["comparisons"]:
+        for reason in comparison["reasons"]:
+            where = f"{comparison['workload']}, {comparison['arm']}, c={comparison['concurrency']}"
+            out.print(Text.assemble(("invalid", "yellow"), f" {where}: {reason}"), soft_wrap=True)
+
+
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(help="A result directory; it may be unfinished.")],
+    as_json: Json = False,
+) -> None:
+    """Compute the summary of a result directory again from its raw requests, and redraw figures and page."""
+    from verispec_bench.record import ResultDirectory
+    from verispec_bench.report import render
+    from verispec_bench.sweep import summarise
+
+    results = ResultDirectory.open(directory)
+    if results.manifest()["identity"].get("verb") == "verify":
+        raise UnusableInput(f"{directory}: is no sweep; what `verispec verify` found is in {directory / 'verify.json'}")
+    summary = summarise(results)
+    results.write_summary(summary)
+    page = render(results, summary)
+    if as_json:
+        out.print_json(data=summary)
+    else:
+        _show(summary)
+        say(f"report: {page}", out)
