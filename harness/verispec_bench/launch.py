@@ -1,14 +1,16 @@
-"""All servers of a scenario: started together, read back, compared, recorded, and ended whatever happens."""
+"""The servers of a scenario: started, read back, compared, recorded, and ended whatever happens."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import ExitStack, asynccontextmanager
-from typing import Any
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
 
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
 from verispec_bench.progress import RunProgress
 from verispec_bench.record import ResultDirectory
 from verispec_bench.release import compare
-from verispec_bench.scenario import BASELINE, Setup
+from verispec_bench.scenario import BASELINE, DEFAULT_BASELINE, Setup
 from verispec_bench.server import (
     Interpreter,
     Readback,
@@ -22,22 +24,69 @@ from verispec_bench.server import (
 )
 
 
-@asynccontextmanager
-async def launched(
-    scenario: Setup,
-    interpreter: Interpreter,
-    results: ResultDirectory,
-    progress: RunProgress,
-    *,
-    kept: bool,
-    seeds: dict[str, int] | None = None,
-) -> AsyncIterator[dict[str, ServerProcess]]:
-    """The servers of the baseline and of every arm, by name.
+@dataclass(frozen=True)
+class Launch:
+    """How servers are started, and where what is known of them is kept.
 
-    Args:
+    Attributes:
+        scenario: one variant of it.
         results: where logs and read-back settings go.
         kept: the results already hold measurements, so that the servers must be as they were then.
         seeds: of each server's random numbers; default: vLLM's.
+
+    """
+
+    scenario: Setup
+    interpreter: Interpreter
+    results: ResultDirectory
+    progress: RunProgress
+    kept: bool
+    seeds: dict[str, int] | None = None
+
+    def server(self, arm: str) -> ServerProcess:
+        """The server of an arm, not yet started."""
+        port = free_port()
+        command = server_command(self.scenario, arm, self.interpreter, port, self.seeds[arm] if self.seeds else None)
+        return ServerProcess(arm, command, port, self.results.path / "logs" / f"{self.key(arm)}.log")
+
+    def key(self, arm: str) -> str:
+        """What the server of an arm is called in the manifest: several variants have one each."""
+        axes = self.results.manifest()["identity"]["scenario"].get("axes", {})
+        return f"{arm}-{self.scenario.variant}" if any(axes.values()) else arm
+
+    async def wait(self, servers: Iterable[ServerProcess]) -> None:
+        """Until they answer."""
+        await wait_until_ready(list(servers), self.scenario.server.start_timeout_s, self.progress.starting)
+
+    async def read_back(self, server: ServerProcess, restarted: bool = False) -> Readback:
+        """What the server says of itself; kept in the manifest.
+
+        Args:
+            server: it is ready.
+            restarted: it has measured already, so that it must be as it was then.
+
+        Raises:
+            UnusableInput: something has changed since the measurements that are kept.
+
+        """
+        self.progress.label(f"reading back the settings of {server.name}")
+        found = await read_back(server.base_url, server.pid)
+        manifest, key = self.results.manifest(), self.key(server.name)
+        recorded = manifest["servers"].get(key)
+        must_match = recorded and (self.kept or restarted)
+        if must_match and (changed := changed_since(recorded, found) or _release_changed(recorded, found)):
+            raise UnusableInput(
+                f"{self.results.path}: server {key} now differs from the one that its runs were made with: "
+                f"{', '.join(changed[:5])}; choose another --out"
+            )
+        manifest["servers"][key] = {"argv": server.command.argv, "env": server.command.env, **found.as_dict()}
+        self.results.write_manifest(manifest)
+        return found
+
+
+@asynccontextmanager
+async def launched(launch: Launch) -> AsyncIterator[dict[str, ServerProcess]]:
+    """All servers at once, by name: the baseline and every arm.
 
     Raises:
         InfrastructureFailed: a server failed, or the plugin is not active in it.
@@ -46,20 +95,114 @@ async def launched(
     """
     with ExitStack() as running:
         servers: dict[str, ServerProcess] = {}
-        for arm in (BASELINE, *scenario.arms):
-            port = free_port()
-            command = server_command(scenario, arm, interpreter, port, seeds[arm] if seeds else None)
-            server = ServerProcess(arm, command, port, results.path / "logs" / f"{arm}.log")
-            servers[arm] = running.enter_context(server)
-        running.callback(_stop_all, servers, progress)  # all are asked to end before the first is waited for
-        await wait_until_ready(list(servers.values()), scenario.server.start_timeout_s, progress.starting)
-        readbacks = {}
-        for arm, server in servers.items():
-            progress.label(f"reading back the settings of {arm}")
-            readbacks[arm] = await read_back(server.base_url, server.pid)
-        check_servers(scenario, readbacks)
-        _record_servers(results, servers, readbacks, kept)
+        for arm in launch.scenario.all_arms:
+            servers[arm] = running.enter_context(launch.server(arm))
+        running.callback(_stop_all, servers, launch.progress)  # all are asked to end before the first is waited for
+        await launch.wait(servers.values())
+        check_servers(launch.scenario, {arm: await launch.read_back(server) for arm, server in servers.items()})
         yield servers
+
+
+class Fleet(Protocol):
+    """Servers that a sweep can use in turn.
+
+    Attributes:
+        start: names this start of the servers; both runs of a pair must have the same.
+
+    """
+
+    start: str
+
+    @property
+    def running(self) -> list[ServerProcess]:
+        """Those that are up."""
+
+    async def use(self, arm: str) -> ServerProcess:
+        """The server of an arm, ready for requests."""
+
+
+WarmUp = Callable[[ServerProcess], Awaitable[None]]
+
+
+@asynccontextmanager
+async def fleet(launch: Launch, warm_up: WarmUp) -> AsyncIterator[Fleet]:
+    """The servers of a scenario, placed as it says; each is warmed up after its start.
+
+    Raises:
+        InfrastructureFailed, UnusableInput: as `launched`; where servers alternate, also later.
+
+    """
+    if launch.scenario.placement == "alternating":
+        async with _Alternating(launch, warm_up) as alternating:
+            yield alternating
+        return
+    async with launched(launch) as servers:
+        for arm, server in servers.items():
+            launch.progress.label(f"warming up {arm}")
+            await warm_up(server)
+        launch.progress.label("measuring")
+        yield _Resident(servers)
+
+
+class _Resident:
+    """All servers are up."""
+
+    def __init__(self, servers: dict[str, ServerProcess]) -> None:
+        self._servers = servers
+        self.start = datetime.now(UTC).isoformat(timespec="seconds")
+
+    @property
+    def running(self) -> list[ServerProcess]:
+        return list(self._servers.values())
+
+    async def use(self, arm: str) -> ServerProcess:
+        return self._servers[arm]
+
+
+class _Alternating:
+    """One server is up at a time: the next replaces it."""
+
+    start = "alternating"
+
+    def __init__(self, launch: Launch, warm_up: WarmUp) -> None:
+        self._launch = launch
+        self._warm_up = warm_up
+        self._up: ServerProcess | None = None
+        self._readbacks: dict[str, Readback] = {}
+
+    async def __aenter__(self) -> "_Alternating":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stop()
+
+    @property
+    def running(self) -> list[ServerProcess]:
+        return [self._up] if self._up else []
+
+    async def use(self, arm: str) -> ServerProcess:
+        if self._up is None or self._up.name != arm:
+            if BASELINE not in self._readbacks and arm != BASELINE:
+                await self._start(BASELINE)  # what the others are compared with
+            await self._start(arm)
+        assert self._up is not None
+        return self._up
+
+    async def _start(self, arm: str) -> None:
+        self._stop()
+        self._up = self._launch.server(arm).__enter__()
+        await self._launch.wait([self._up])
+        self._readbacks[arm] = await self._launch.read_back(self._up, restarted=arm in self._readbacks)
+        check_servers(self._launch.scenario, self._readbacks)
+        self._launch.progress.label(f"warming up {arm}")
+        await self._warm_up(self._up)
+        self._launch.progress.label("measuring")
+
+    def _stop(self) -> None:
+        if self._up:
+            self._launch.progress.label(f"stopping {self._up.name}")
+            self._up.__exit__(None, None, None)
+            self._up = None
 
 
 def _stop_all(servers: dict[str, ServerProcess], progress: RunProgress) -> None:
@@ -71,20 +214,23 @@ def _stop_all(servers: dict[str, ServerProcess], progress: RunProgress) -> None:
 def check_servers(scenario: Setup, readbacks: dict[str, Readback]) -> None:
     """Refuse pairs that differ in more than speculation, and arms in which the plugin is not at work.
 
+    The deployment default may differ: that is why it is there.
+
     Raises:
         UnusableInput: a setting differs; it is named.
         InfrastructureFailed: no worker process of an arm reports the plugin.
 
     """
-    for arm, spec in scenario.arms.items():
-        unmatched = differences(readbacks[BASELINE], readbacks[arm])
-        if unmatched:
+    for arm, readback in readbacks.items():
+        unmatched = differences(readbacks[BASELINE], readback)
+        if unmatched and arm != DEFAULT_BASELINE:
             listed = "; ".join(f"{key}: {ours!r} against {theirs!r}" for key, (ours, theirs) in unmatched.items())
             raise UnusableInput(
                 f"{BASELINE} and {arm} are no matched pair, so comparing them would mean nothing: {listed}"
             )
-        if spec.plugin:
-            workers = readbacks[arm].plugin
+        spec = scenario.arms.get(arm)
+        if spec and spec.plugin:
+            workers = readback.plugin
             if not workers or not all("rejection-rule" in worker["seams"] for worker in workers):
                 raise InfrastructureFailed(f"server {arm}: verispec is not active in its worker process")
 
@@ -97,26 +243,3 @@ def _release_changed(recorded: dict[str, Any], now: Readback) -> list[str]:
     return [
         found.key for found in compare(before, now.release) if found.defines_contract and found.first != found.second
     ]
-
-
-def _record_servers(
-    results: ResultDirectory, servers: dict[str, ServerProcess], readbacks: dict[str, Readback], kept: bool
-) -> None:
-    """Keep what was read back; a resumed run must find it unchanged.
-
-    Raises:
-        UnusableInput: a setting, or what is served, has changed since the measurements that are kept.
-
-    """
-    manifest = results.manifest()
-    for arm, recorded in manifest["servers"].items() if kept else ():
-        if changed := changed_since(recorded, readbacks[arm]) or _release_changed(recorded, readbacks[arm]):
-            raise UnusableInput(
-                f"{results.path}: server {arm} now differs from the one that its runs were made with: "
-                f"{', '.join(changed[:5])}; choose another --out"
-            )
-    manifest["servers"] = {
-        arm: {"argv": server.command.argv, "env": server.command.env, **readbacks[arm].as_dict()}
-        for arm, server in servers.items()
-    }
-    results.write_manifest(manifest)

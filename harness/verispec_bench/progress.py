@@ -66,6 +66,10 @@ class RunProgress:
         """So many requests are still to come."""
         self._bar.update(self._task, total=self._bar.tasks[self._task].completed + requests)
 
+    def expect_further(self, requests: int) -> None:
+        """More requests than were expected."""
+        self._bar.update(self._task, total=(self._bar.tasks[self._task].total or 0) + requests)
+
     def request_done(self) -> None:
         """One more request."""
         self._bar.advance(self._task)

@@ -16,12 +16,17 @@ def sweep(
     resume: Resume = False,
     dry_run: DryRun = False,
     out_dir: OutDir = None,
+    control: Annotated[
+        bool, typer.Option("--control", help="Compare a second baseline server with the first too (A/A).")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run a scenario: speculative servers against the matched target-only server, over all cells."""
     from verispec_bench.scenario import load_scenario
 
     loaded = load_scenario(scenario)
+    if control:
+        loaded = loaded.model_copy(update={"control": True})
     from verispec_bench.record import ResultDirectory
     from verispec_bench.report import render
     from verispec_bench.sweep.describe import describe_plan
@@ -48,19 +53,21 @@ def sweep(
         _show(summary)
         plot = path / "figures" / "speedup_vs_batch.png"
         say(f"plot:   {plot}\nreport: {page}" if plot.is_file() else f"report: {page}", out)
-    if not any(comparison["valid"] for comparison in summary["comparisons"]):
+    if not any(comparison["valid"] for comparison in summary["comparisons"]) and not summary["slo"]:
         raise typer.Exit(1)
 
 
 def _show(summary: dict[str, Any]) -> None:
     """The table, and why invalid cells are invalid."""
-    from verispec_bench.report import summary_table
+    from verispec_bench.report import finding_lines, summary_table, where
 
     out.print(summary_table(summary))
     for comparison in summary["comparisons"]:
         for reason in comparison["reasons"]:
-            where = f"{comparison['workload']}, {comparison['arm']}, c={comparison['concurrency']}"
-            out.print(Text.assemble(("invalid", "yellow"), f" {where}: {reason}"), soft_wrap=True)
+            said = where(comparison, summary["comparisons"])
+            out.print(Text.assemble(("invalid", "yellow"), f" {said}: {reason}"), soft_wrap=True)
+    for line in finding_lines(summary):
+        say(line, out)
 
 
 @app.command()

@@ -20,7 +20,7 @@ from verispec_bench.exactness.parity.evidence import Evidence, ParityChunk
 from verispec_bench.exactness.parity.summary import summarise_parity
 from verispec_bench.exactness.posting import RequestFailed, post_all
 from verispec_bench.exactness.summary import summarise_law
-from verispec_bench.launch import launched
+from verispec_bench.launch import Launch, launched
 from verispec_bench.progress import RunProgress
 from verispec_bench.record import ResultDirectory, build_manifest
 from verispec_bench.record.atomic import write_json
@@ -61,6 +61,9 @@ def prepare_verification(scenario: Verification) -> PreparedVerification:
         UnusableInput, InfrastructureFailed: what cannot work is refused here, in seconds.
 
     """
+    if len(scenario.variants()) > 1:
+        raise UnusableInput(f"scenario {scenario.name}: verify tests one setting of the servers; leave out axes")
+    scenario = scenario.variants()[0].model_copy(update={"control": False, "deployment_default": False})
     prompts = _corpus(scenario)
     interpreter = probe_interpreter(scenario.server.python)
     for arm in (BASELINE, *scenario.arms):
@@ -102,9 +105,8 @@ async def run_verification(
     if law or missing:
         kept = len(completions) + len(answers) > 0
         with RunProgress(console, sum(chunk.completions for chunk in law) + _requests(missing)) as progress:
-            async with launched(
-                scenario, prepared.interpreter, results, progress, kept=kept, seeds=_seeds(scenario)
-            ) as servers:
+            launch = Launch(scenario, prepared.interpreter, results, progress, kept, _seeds(scenario))
+            async with launched(launch) as servers:
                 await _sample_all(scenario, prepared.chunks, completions, servers, progress)
                 if evidence:
                     await _answer_all(scenario, evidence, answers, servers, progress)

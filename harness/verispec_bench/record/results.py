@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,6 +176,11 @@ class ResultDirectory:
         if missing := self._rows.keys() - found.keys():
             raise UnusableInput(f"{self.path}: requests.jsonl lacks the requests of {min(missing)}")
         return {run: [record for _, record in sorted(pairs, key=lambda p: p[0])] for run, pairs in found.items()}
+
+    def records_of(self, runs: Iterable[str]) -> dict[str, list[RequestRecord]]:
+        """Raw records of some finished runs, by run id."""
+        records = self.records()
+        return {run: records[run] for run in runs}
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Replace summary.json."""

@@ -1,6 +1,7 @@
 """What people look at: the table, the figures, the HTML page."""
 
+from verispec_bench.report.findings import finding_lines
 from verispec_bench.report.render import render
-from verispec_bench.report.table import summary_table, verdict
+from verispec_bench.report.table import summary_table, verdict, where
 
-__all__ = ["render", "summary_table", "verdict"]
+__all__ = ["finding_lines", "render", "summary_table", "verdict", "where"]

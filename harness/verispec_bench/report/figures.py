@@ -13,6 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from verispec_bench.report.table import SPEEDUP, line_label, load_label
+
 Comparison = dict[str, Any]
 LOSS = "#fbe9e7"
 STYLE: Any = {
@@ -44,8 +46,8 @@ def _speedup(summary: dict[str, Any]) -> Figure | None:
     return _against_batch(
         summary,
         "speedup",
-        title="Speedup of output-token throughput against batch size",
-        label="speculative / target-only, output tokens per second",
+        title="Speedup against batch size",
+        label=_speedup_label(summary),
         loses_above=False,
     )
 
@@ -69,8 +71,7 @@ def _against_batch(summary: dict[str, Any], key: str, *, title: str, label: str,
     if not points:
         return None
     figure, axes = plt.subplots(figsize=(7.5, 4.6))
-    for index, ((workload, arm), line) in enumerate(_lines(points).items()):
-        name = f"{workload}, {arm}" if len({c["arm"] for c in points}) > 1 else workload
+    for index, (name, line) in enumerate(_lines(points).items()):
         _draw_line(axes, line, key, name, f"C{index}")
     axes.axhline(1.0, color="black", linewidth=1)
     low, high = axes.get_ylim()
@@ -87,10 +88,15 @@ def _against_batch(summary: dict[str, Any], key: str, *, title: str, label: str,
     return figure
 
 
-def _lines(points: list[Comparison]) -> dict[tuple[str, str], list[Comparison]]:
-    lines: dict[tuple[str, str], list[Comparison]] = {}
+def _speedup_label(summary: dict[str, Any]) -> str:
+    kinds = {c["speedup_kind"] for c in summary["comparisons"] if c["speedup"] is not None}
+    return "ratio of " + "; ".join(SPEEDUP[kind] for kind in sorted(kinds)) if kinds else ""
+
+
+def _lines(points: list[Comparison]) -> dict[str, list[Comparison]]:
+    lines: dict[str, list[Comparison]] = {}
     for point in sorted(points, key=lambda c: c["batch_size_mean"]):
-        lines.setdefault((point["workload"], point["arm"]), []).append(point)
+        lines.setdefault(line_label(point, points), []).append(point)
     return lines
 
 
@@ -104,7 +110,7 @@ def _draw_line(axes: Axes, line: list[Comparison], key: str, name: str, color: s
             axes.errorbar(at, value, yerr=errors, color=color, capsize=3, linewidth=1.2)
         face = color if comparison["valid"] else "white"
         axes.plot(at, value, "o", color=color, markerfacecolor=face, markersize=6)
-        axes.annotate(f"c={comparison['concurrency']}" + ("" if comparison["valid"] else ", invalid"), (at, value),
+        axes.annotate(load_label(comparison) + ("" if comparison["valid"] else ", invalid"), (at, value),
                       textcoords="offset points", xytext=(7, 5), fontsize=8, color=color)  # fmt: skip
 
 
@@ -131,7 +137,7 @@ def _acceptance(summary: dict[str, Any]) -> Figure | None:
             rounds = sum(histogram.values())
             offset = 0.8 * (index - (len(lines) - 1) / 2) / len(lines)
             axes.bar([kept + offset for kept in histogram], [count / rounds for count in histogram.values()],
-                     width=0.8 / len(lines), label=f"c={cell['concurrency']}, {cell['arm']}")  # fmt: skip
+                     width=0.8 / len(lines), label=f"{load_label(cell)}, {cell['arm']}")  # fmt: skip
         axes.set_title(workload, loc="left")
         axes.set_xlabel("drafts kept in a round (0: only the repair)")
         axes.xaxis.set_major_locator(FixedLocator(range(200)))

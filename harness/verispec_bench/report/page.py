@@ -7,7 +7,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, select_autoescape
 
 from verispec_bench.record.atomic import write_text
-from verispec_bench.report.table import number, same_tokens, verdict, with_interval
+from verispec_bench.report.findings import finding_lines
+from verispec_bench.report.table import load_label, number, same_tokens, setting_label, verdict, where, with_interval
 from verispec_bench.server.parity import MAY_DIFFER
 
 
@@ -15,13 +16,21 @@ def write_page(directory: Path, manifest: dict[str, Any], summary: dict[str, Any
     """Write DIRECTORY/report.html; figures are embedded."""
     environment = Environment(loader=PackageLoader("verispec_bench.report"), autoescape=select_autoescape())
     environment.globals.update(
-        verdict=verdict, with_interval=with_interval, number=number, same_tokens=same_tokens, may_differ=MAY_DIFFER
+        verdict=verdict,
+        with_interval=with_interval,
+        number=number,
+        same_tokens=same_tokens,
+        load_label=load_label,
+        setting_label=setting_label,
+        where=where,
+        may_differ=MAY_DIFFER,
     )
     html = environment.get_template("report.html").render(
         manifest=manifest,
         identity=manifest["identity"],
         scenario=manifest["identity"]["scenario"],
         summary=summary,
+        findings=finding_lines(summary),
         figures=[(path.stem, base64.b64encode(path.read_bytes()).decode()) for path in figures],
     )
     path = directory / "report.html"

@@ -1,11 +1,17 @@
 """The summary as a table on the terminal."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich import box
 from rich.table import Table
 
 Comparison = dict[str, Any]
+SPEEDUP = {
+    "output_throughput": "output tokens per second, the arm's over the baseline's",
+    "mean_e2el": "mean end-to-end latency, the baseline's over the arm's",
+}
+"""What a speedup is, by its kind."""
 
 
 def verdict(comparison: Comparison) -> str:
@@ -20,6 +26,42 @@ def verdict(comparison: Comparison) -> str:
 def number(value: float | None, digits: int = 2) -> str:
     """The number, or n/a."""
     return "n/a" if value is None else f"{value:.{digits}f}"
+
+
+def load_label(comparison: Comparison) -> str:
+    """Of a closed loop its concurrency, of an open loop its rate: "c=4", "2.5/s"."""
+    if comparison["concurrency"] is not None:
+        return f"c={comparison['concurrency']}"
+    return f"{comparison['request_rate']:g}/s"
+
+
+def setting_label(comparison: Comparison, among: Sequence[Comparison]) -> str:
+    """Those keys of a cell in which the comparisons of a sweep differ, its load left out: "in 512, t 0.8"."""
+    parts = []
+    for key, lead in _SETTINGS.items():
+        if len({other.get(key) for other in among}) > 1:
+            value = comparison.get(key)
+            parts.append(f"{lead}{value:g}" if isinstance(value, float) else f"{lead}{value}")
+    return ", ".join(parts)
+
+
+_SETTINGS = {"input_len": "in ", "output_len": "out ", "temperature": "t ", "max_num_seqs": "limit ", "dtype": ""}
+
+
+def line_label(comparison: Comparison, among: Sequence[Comparison]) -> str:
+    """What one line of a plot over loads stands for: all but the load, as far as the comparisons differ in it."""
+    named = {key: len({other.get(key) for other in among}) > 1 for key in ("arm", "baseline")}
+    parts = [comparison["workload"], setting_label(comparison, among), comparison["arm"] if named["arm"] else ""]
+    against = f" against {comparison['baseline']}" if named["baseline"] else ""
+    return ", ".join(filter(None, parts)) + against
+
+
+def where(comparison: Comparison, among: Sequence[Comparison]) -> str:
+    """A comparison in words: "chat, c=4, suffix against target-only"."""
+    setting = setting_label(comparison, among)
+    parts = [comparison["workload"], load_label(comparison), *([setting] if setting else []), comparison["arm"]]
+    several = len({other.get("baseline") for other in among}) > 1
+    return ", ".join(parts) + (f" against {comparison['baseline']}" if several else "")
 
 
 def with_interval(comparison: Comparison, key: str) -> str:
@@ -40,19 +82,26 @@ def same_tokens(comparison: Comparison) -> str:
 
 def summary_table(summary: dict[str, Any]) -> Table:
     """One line for each comparison."""
-    title = f"{summary['scenario']}: speculative / target-only, 95% intervals (c: concurrency, batch: running requests)"
+    comparisons = summary["comparisons"]
+    baselines = sorted({comparison["baseline"] for comparison in comparisons}, reverse=True)
+    title = f"{summary['scenario']}: ratios to {' and to '.join(baselines)}, 95% intervals (batch: running requests)"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("workload", "arm"):
+    for column in ("workload", "arm", *(["against"] if len(baselines) > 1 else [])):
         table.add_column(column)
-    for column in ("c", "batch", "output tok/s", "TPOT p50", "TPOT p95", "tokens/step", "same tokens", "verdict"):
+    settings = any(setting_label(comparison, comparisons) for comparison in comparisons)
+    for column in ("load", *(["setting"] if settings else []), "batch", "speedup", "TPOT p50", "TPOT p95"):
+        table.add_column(column, justify="right")
+    for column in ("tokens/step", "same tokens", "verdict"):
         table.add_column(column, justify="right")
     styles = {"wins": "green", "loses": "red", "even": "", "invalid": "yellow"}
-    for comparison in summary["comparisons"]:
+    for comparison in comparisons:
         word = verdict(comparison)
         table.add_row(
             comparison["workload"],
             comparison["arm"],
-            str(comparison["concurrency"]),
+            *([comparison["baseline"]] if len(baselines) > 1 else []),
+            load_label(comparison),
+            *([setting_label(comparison, comparisons)] if settings else []),
             number(comparison["batch_size_mean"], 1),
             with_interval(comparison, "speedup"),
             with_interval(comparison, "p50_tpot_ratio"),

@@ -1,12 +1,13 @@
 """What a scenario file may hold: its sections are in the files beside."""
 
-from typing import Any
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from verispec_bench.scenario.exactness import Exactness, Parity
+from verispec_bench.scenario.grid import expand
 from verispec_bench.scenario.load import Load
-from verispec_bench.scenario.servers import BASELINE, Arm, Server
+from verispec_bench.scenario.servers import BASELINE, CONTROL, DEFAULT_BASELINE, TARGET_ONLY, Arm, Server, ServerAxes
 from verispec_bench.scenario.strict import Name, Strict, distinct
 from verispec_bench.scenario.workloads import Workload
 
@@ -22,7 +23,12 @@ class Setup(Strict):
         title: one line for people.
         model: a local directory, a hub id, or a name that `verispec fetch-model` knows.
         server: what all arms share.
-        arms: the speculative servers by name; the baseline is added.
+        axes: server settings to sweep over.
+        arms: the speculative servers by name; the baseline is added. One with a `grid` stands for several.
+        deployment_default: compare with the target-only server that vLLM starts by default as well.
+        control: compare a second baseline server with the first (A/A): what differs is the harness's own error.
+        placement: "resident": all servers of a comparison are up at once; "alternating": one at a time, where they do
+            not fit together; each block of prompts then costs a start of each server.
         seed: orders the prompts.
         workloads, load, warmup_requests, max_foreign_cpu, retries: see Scenario.
         exactness, parity: see Verification.
@@ -33,7 +39,11 @@ class Setup(Strict):
     title: str = ""
     model: str
     server: Server = Field(default_factory=Server)
-    arms: dict[Name, Arm] = Field(min_length=1)
+    axes: ServerAxes = Field(default_factory=ServerAxes)
+    arms: dict[Name, Arm] = Field(default={})
+    deployment_default: bool = False
+    control: bool = False
+    placement: Literal["resident", "alternating"] = "resident"
     workloads: list[Workload] = Field(default=[])
     load: Load | None = None
     exactness: Exactness | None = None
@@ -43,12 +53,39 @@ class Setup(Strict):
     max_foreign_cpu: float = Field(default=0.05, gt=0, le=1)
     retries: int = Field(default=1, ge=0)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_grids(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("arms"), dict):
+            return data | {"arms": expand(data["arms"])}
+        return data
+
     @model_validator(mode="after")
     def _consistent(self) -> "Setup":
-        if BASELINE in self.arms:
-            raise ValueError(f"the arm {BASELINE!r} is made by the harness: give only speculative arms")
+        if taken := [name for name in TARGET_ONLY if name in self.arms]:
+            raise ValueError(f"the arm {taken[0]!r} is made by the harness: give only speculative arms")
+        if not self.arms and not self.control and not self.deployment_default:
+            raise ValueError("has no arms, so there is nothing to compare")
         distinct([workload if isinstance(workload, str) else workload.name for workload in self.workloads])
         return self
+
+    @property
+    def all_arms(self) -> list[str]:
+        """Names of all servers of a comparison, the baseline first."""
+        made = [(DEFAULT_BASELINE, self.deployment_default), (CONTROL, self.control)]
+        return [BASELINE, *(name for name, wanted in made if wanted), *self.arms]
+
+    @property
+    def variant(self) -> str:
+        """What tells the servers of one combination of `axes` from those of another."""
+        return f"s{self.server.max_num_seqs}-{self.server.dtype}"
+
+    def variants(self) -> list[Self]:
+        """This scenario for each combination of its server axes."""
+        return [
+            self.model_copy(update={"server": server, "axes": ServerAxes()})
+            for server in self.axes.variants(self.server)
+        ]
 
 
 class Scenario(Setup):

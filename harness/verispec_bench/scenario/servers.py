@@ -1,14 +1,21 @@
 """The servers of a scenario: what all have in common, and the arms that speculate."""
 
+from itertools import product
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from verispec.settings import CONFIG_KEY, Settings
-from verispec_bench.scenario.strict import Strict
+from verispec_bench.scenario.strict import Distinct, Strict
 
 BASELINE = "target-only"
-"""The name of the arm without speculation; every scenario has it, and no other arm may be called so."""
+"""The arm without speculation, matched to the others in every feature; every scenario has it."""
+DEFAULT_BASELINE = "deployment-default"
+"""The target-only server as vLLM starts it by default: on GPUs with another runner and asynchronous scheduling."""
+CONTROL = "control"
+"""A second server like the baseline: what it gains over it is the harness's own error."""
+TARGET_ONLY = (BASELINE, DEFAULT_BASELINE, CONTROL)
+"""Arms that the harness makes; no other may have their names."""
 
 FlagValue = bool | int | float | str | dict[str, Any] | list[Any]
 
@@ -48,6 +55,25 @@ class Server(Strict):
     args: Flags = Field(default_factory=dict)
     env: dict[str, str] = Field(default_factory=dict)
     start_timeout_s: float = Field(default=900, gt=0)
+
+
+class ServerAxes(Strict):
+    """Server settings to sweep over: the servers are started anew for each combination.
+
+    Attributes:
+        max_num_seqs, dtype: the values.
+
+    """
+
+    max_num_seqs: Annotated[list[Annotated[int, Field(ge=1)]], Distinct] = Field(default=[])
+    dtype: Annotated[list[str], Distinct] = Field(default=[])
+
+    def variants(self, server: Server) -> list[Server]:
+        """The server with each combination of values."""
+        return [
+            server.model_copy(update={"max_num_seqs": max_num_seqs, "dtype": dtype})
+            for dtype, max_num_seqs in product(self.dtype or [server.dtype], self.max_num_seqs or [server.max_num_seqs])
+        ]
 
 
 class Arm(Strict):

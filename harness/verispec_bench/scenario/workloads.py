@@ -13,3 +13,8 @@ class WorkloadFile(Strict):
 
 
 Workload = Literal["code-edit", "chat"] | WorkloadFile
+
+
+def needs_input_len(workload: Workload) -> bool:
+    """Its prompts have an exact length, which the load chooses."""
+    return False

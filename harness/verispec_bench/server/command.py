@@ -9,8 +9,8 @@ from pathlib import Path
 from verispec.settings import CONFIG_KEY, DISABLE_VARIABLE
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
 from verispec_bench.model import resolve_model
-from verispec_bench.scenario import BASELINE, Setup
-from verispec_bench.scenario.servers import FlagValue
+from verispec_bench.scenario import Setup
+from verispec_bench.scenario.servers import DEFAULT_BASELINE, FlagValue
 from verispec_bench.server.interpreter import Interpreter
 
 PLUGINS_VARIABLE = "VLLM_PLUGINS"
@@ -51,8 +51,8 @@ def server_command(
         InfrastructureFailed: the plugin is not installed in the server's interpreter.
 
     """
-    if arm != BASELINE and arm not in scenario.arms:
-        raise UnusableInput(f"scenario {scenario.name}: no arm {arm!r}; it has {', '.join([BASELINE, *scenario.arms])}")
+    if arm not in scenario.all_arms:
+        raise UnusableInput(f"scenario {scenario.name}: no arm {arm!r}; it has {', '.join(scenario.all_arms)}")
     spec = scenario.arms.get(arm)
     model = resolve_model(scenario.model)
     flags: dict[str, FlagValue] = {
@@ -64,13 +64,13 @@ def server_command(
         "max-model-len": scenario.server.max_model_len,
         "max-num-seqs": scenario.server.max_num_seqs,
     }
-    if interpreter.device == "gpu":
-        # A custom proposer turns it off: the baseline is feature-matched, not the deployment default.
-        flags["async-scheduling"] = False
+    matched = arm != DEFAULT_BASELINE
+    if interpreter.device == "gpu" and matched:
+        flags["async-scheduling"] = False  # a custom proposer turns it off
     flags |= scenario.server.args
     if seed is not None:
         flags["seed"] = seed
-    env = _environment(interpreter) | scenario.server.env
+    env = _environment(interpreter, matched) | scenario.server.env
     if Path(model).is_dir():
         env.setdefault("HF_HUB_OFFLINE", "1")
     if spec:
@@ -112,8 +112,8 @@ def _flag(name: str, value: FlagValue) -> list[str]:
     return [f"--{name}", json.dumps(value) if isinstance(value, dict | list) else str(value)]
 
 
-def _environment(interpreter: Interpreter) -> dict[str, str]:
-    """What both arms get; the caller's own environment wins where it is set."""
+def _environment(interpreter: Interpreter, matched: bool) -> dict[str, str]:
+    """What all arms get, but for the runner of a GPU's deployment default; the caller's own environment wins."""
     defaults = {
         PLUGINS_VARIABLE: ",".join(interpreter.plugins),  # all of them, by name: endpoint plugins load only by name
         "VLLM_NO_USAGE_STATS": "1",
@@ -127,7 +127,7 @@ def _environment(interpreter: Interpreter) -> dict[str, str]:
         }
         if libraries := _preloads(interpreter):
             defaults["LD_PRELOAD"] = ":".join(libraries)
-    else:
+    elif matched:
         defaults[RUNNER_VARIABLE] = "0"
     return {name: os.environ.get(name, value) for name, value in defaults.items()}
 

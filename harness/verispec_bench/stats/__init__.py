@@ -1,5 +1,6 @@
 """Intervals and paired comparison."""
 
-from verispec_bench.stats.paired import Block, PairedComparison, Ratio, compare
+from verispec_bench.stats.interval import Ratio
+from verispec_bench.stats.paired import Block, PairedComparison, compare
 
 __all__ = ["Block", "PairedComparison", "Ratio", "compare"]

@@ -1,8 +1,7 @@
-"""A speculative arm against its baseline in one cell: ratios with intervals, from paired blocks of prompts.
+"""A server against another in one cell: ratios with intervals, from paired runs of the same prompts.
 
 Each block of prompts is run by both arms, in opposite orders from block to block (A B B A), so that a drift of the
-machine falls on both. The interval is a hierarchical bootstrap: blocks are drawn, then prompts within each block, and
-both arms are recomputed on what was drawn; the pairing of prompts is kept.
+machine falls on both. Ratios are of totals or of pooled percentiles, never means of ratios.
 """
 
 import warnings
@@ -10,23 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verispec_bench.client.record import RequestRecord
 from verispec_bench.measure import latency
 from verispec_bench.measure.percentiles import MIN_FOR_P95
+from verispec_bench.stats.interval import Floats, Ratio, Rows, Statistic, interval
 
-RESAMPLES = 2000
-MIN_BLOCKS, MIN_PAIRS = 2, 6
-"""Fewer say nothing of their spread: no interval is given then."""
-LEVEL = 0.95
 LATENCIES: dict[str, Callable[[RequestRecord], float | None]] = {
     "ttft": latency.ttft_s,
     "tpot": latency.tpot_s,
     "e2el": latency.e2el_s,
 }
-Floats = NDArray[np.float64]
-Sample = tuple["_Arrays", "_Arrays"]
 
 
 @dataclass(frozen=True)
@@ -38,20 +31,11 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """arm / baseline with its 95% interval; None where it cannot be computed, no interval where too little was run."""
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
 class PairedComparison:
     """What a cell says.
 
     Attributes:
-        speedup: ratio of output tokens per second (total tokens / total duration).
+        speedup: above 1 the arm is faster; see `compare`.
         latency: by "p50_ttft", "p95_tpot", …: ratio of that percentile; below 1 the arm is faster.
         pairs: prompts that both arms answered.
 
@@ -62,32 +46,35 @@ class PairedComparison:
     pairs: int
 
 
-@dataclass(frozen=True)
-class _Arrays:
-    """One arm's answers as arrays over pairs, or over resamples × pairs; undefined latencies are NaN."""
+def compare(blocks: Sequence[Block], *, open_loop: bool = False, trim: float = 0.0) -> PairedComparison:
+    """Compare over all blocks; pairs in which either request failed are left out of both arms.
 
-    tokens: Floats
-    seconds: Floats
-    latencies: dict[str, Floats]
+    The speedup of a closed loop is the ratio of output tokens per second. Its interval is that of total tokens over
+    total time in flight, which a constant concurrency makes proportional to throughput, and which can be resampled by
+    prompt; of trimmed runs, whose counted requests have no duration of their own, the value is so too.
+    In an open loop the arrivals fix the throughput: there it is the ratio of mean end-to-end latencies, baseline / arm.
 
-    def take(self, rows: NDArray[np.int64]) -> "_Arrays":
-        return _Arrays(self.tokens[rows], self.seconds[rows], {k: v[rows] for k, v in self.latencies.items()})
+    Args:
+        blocks: the pairs of runs.
+        open_loop: requests were sent when they were due, whatever was answered.
+        trim: share of each run's requests at its beginning, and at its end, that do not count.
 
-
-def compare(blocks: Sequence[Block], seed: int = 0) -> PairedComparison:
-    """Compare over all blocks; pairs in which either request failed are left out of both arms."""
-    kept = [_successful_pairs(block) for block in blocks]
+    """
+    kept = [_successful_pairs(_trimmed(block, trim)) for block in blocks]
     sizes = [len(block.arm) for block in kept]
     if not sum(sizes):
         return PairedComparison(Ratio(), {}, 0)
-    whole = (_arrays([r for b in kept for r in b.baseline]), _arrays([r for b in kept for r in b.arm]))
-    enough = sum(size > 0 for size in sizes) >= MIN_BLOCKS and sum(sizes) >= MIN_PAIRS
-    rows = _resampled_rows(sizes, np.random.default_rng(seed)) if enough else np.empty((0, 0), dtype=np.int64)
-    resampled = (whole[0].take(rows), whole[1].take(rows))
+    sides = [[r for block in kept for r in block.baseline], [r for block in kept for r in block.arm]]
+    if open_loop:
+        speedup = interval(sizes, _mean_ratio(*reversed([_column(latency.e2el_s, side) for side in sides])))
+    else:
+        speedup = interval(sizes, _throughput_ratio(*sides))
+        speedup = speedup if trim else _around(_ratio_of_runs(blocks, kept), speedup)
+    columns = {name: [_column(of, side) for side in sides] for name, of in LATENCIES.items()}
     return PairedComparison(
-        speedup=_speedup(blocks, kept, whole, resampled),
+        speedup=speedup,
         latency={
-            f"p{which}_{name}": _ratio(whole, resampled, _percentile_ratio(name, which))
+            f"p{which}_{name}": interval(sizes, _percentile_ratio(*columns[name], which))
             for name in LATENCIES
             for which in (50, 95)
             if which == 50 or sum(sizes) >= MIN_FOR_P95
@@ -96,71 +83,66 @@ def compare(blocks: Sequence[Block], seed: int = 0) -> PairedComparison:
     )
 
 
-def _speedup(blocks: Sequence[Block], kept: Sequence[Block], whole: Sample, resampled: Sample) -> Ratio:
-    """Point estimate from the runs' durations; its relative interval from resampled busy time per token.
+def _ratio_of_runs(blocks: Sequence[Block], kept: Sequence[Block]) -> float | None:
+    """Total tokens / total duration of the runs, arm / baseline."""
+    rates = []
+    for side in ("baseline", "arm"):
+        tokens = sum(r.completion_tokens or 0 for block in kept for r in getattr(block, side))
+        seconds = sum(max((r.end_s or 0.0 for r in getattr(block, side)), default=0.0) for block in blocks)
+        rates.append(tokens / seconds if seconds else 0.0)
+    return rates[1] / rates[0] if all(rates) else None
 
-    In a closed loop the duration of a run is the time that its requests were in flight, over the concurrency: the
-    ratio of Σ tokens / Σ time in flight estimates the same speedup, and can be resampled by prompt.
-    """
-    tokens = [sum(r.completion_tokens or 0 for block in kept for r in side(block)) for side in _SIDES]
-    seconds = [sum(max((r.end_s or 0.0) for r in side(block)) for block in blocks if side(block)) for side in _SIDES]
-    if not all(tokens) or not all(seconds):
+
+def _around(value: float | None, ratio: Ratio) -> Ratio:
+    """The interval of a ratio laid around another estimate of the same."""
+    if value is None or ratio.value is None:
         return Ratio()
-    point = (tokens[1] / seconds[1]) / (tokens[0] / seconds[0])
-    spread = _ratio(whole, resampled, _throughput_ratio)
-    if spread.value is None or spread.low is None or spread.high is None:
-        return Ratio(point)
-    return Ratio(point, point * spread.low / spread.value, point * spread.high / spread.value)
+    low, high = (None if end is None else value * end / ratio.value for end in (ratio.low, ratio.high))
+    return Ratio(value, low, high)
 
 
-_SIDES: tuple[Callable[[Block], Sequence[RequestRecord]], ...] = (lambda b: b.baseline, lambda b: b.arm)
+def _throughput_ratio(baseline: Sequence[RequestRecord], arm: Sequence[RequestRecord]) -> Statistic:
+    tokens, seconds = (
+        [_column(of, side) for side in (baseline, arm)] for of in (lambda r: r.completion_tokens, _in_flight_s)
+    )
+
+    def statistic(rows: Rows) -> Floats:
+        rates = [t[rows].sum(axis=-1) / s[rows].sum(axis=-1) for t, s in zip(tokens, seconds, strict=True)]
+        return np.asarray(np.log(rates[1] / rates[0]))
+
+    return statistic
 
 
-def _throughput_ratio(baseline: _Arrays, arm: _Arrays) -> Floats:
-    ours, theirs = (side.tokens.sum(axis=-1) / side.seconds.sum(axis=-1) for side in (baseline, arm))
-    return np.asarray(theirs / ours)
+def _mean_ratio(below: Floats, above: Floats) -> Statistic:
+    return lambda rows: np.asarray(np.log(above[rows].mean(axis=-1) / below[rows].mean(axis=-1)))
 
 
-def _percentile_ratio(name: str, which: int) -> Callable[[_Arrays, _Arrays], Floats]:
-    def ratio(baseline: _Arrays, arm: _Arrays) -> Floats:
-        ours, theirs = baseline.latencies[name], arm.latencies[name]
-        undefined = np.isnan(ours) | np.isnan(theirs)
-        if undefined.all():
-            return np.full(ours.shape[:-1], np.nan)
-        if undefined.any():
-            ours, theirs = np.where(undefined, np.nan, ours), np.where(undefined, np.nan, theirs)
-            with warnings.catch_warnings():  # a resample of undefined values only is left out later
-                warnings.simplefilter("ignore", RuntimeWarning)
-                return np.asarray(np.nanpercentile(theirs, which, axis=-1) / np.nanpercentile(ours, which, axis=-1))
-        return np.asarray(np.percentile(theirs, which, axis=-1) / np.percentile(ours, which, axis=-1))
+def _percentile_ratio(baseline: Floats, arm: Floats, which: int) -> Statistic:
+    undefined = np.isnan(baseline) | np.isnan(arm)
+    percentile = np.nanpercentile if undefined.any() else np.percentile
+    ours, theirs = np.where(undefined, np.nan, baseline), np.where(undefined, np.nan, arm)
 
-    return ratio
+    def statistic(rows: Rows) -> Floats:
+        with warnings.catch_warnings():  # a selection of undefined values only has none
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return np.asarray(np.log(percentile(theirs[rows], which, axis=-1) / percentile(ours[rows], which, axis=-1)))
+
+    return statistic
 
 
-def _ratio(whole: Sample, resampled: Sample, statistic: Callable[[_Arrays, _Arrays], Floats]) -> Ratio:
-    value = float(statistic(*whole))
-    values = statistic(*resampled) if resampled[0].tokens.size else np.empty(0)
-    values = values[np.isfinite(values)]
-    if not np.isfinite(value):
-        return Ratio()
-    if len(values) < RESAMPLES / 2:
-        return Ratio(value)
-    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Ratio(value, float(low), float(high))
+def _in_flight_s(record: RequestRecord) -> float:
+    """Time in flight: an upper bound of a request's share of the loop; queueing in the client is none of it."""
+    start = record.scheduled_s if record.released_s is None else record.released_s
+    return (record.end_s or 0.0) - start
 
 
-def _resampled_rows(sizes: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Rows of the bootstrap samples, [resamples, pairs]: blocks with replacement, then prompts of each likewise.
+def _column(of: Callable[[RequestRecord], float | None], records: Sequence[RequestRecord]) -> Floats:
+    return np.array([np.nan if (value := of(record)) is None else value for record in records], dtype=np.float64)
 
-    Blocks that lost pairs to failures are drawn as often as whole ones, and give as many rows.
-    """
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    blocks = np.flatnonzero(sizes)
-    drawn = rng.choice(blocks, size=(RESAMPLES, len(blocks)))
-    rows_each = round(sum(sizes) / len(blocks))
-    within = rng.random((RESAMPLES, len(blocks), rows_each)) * np.asarray(sizes)[drawn][..., None]
-    rows = starts[drawn][..., None] + within.astype(np.int64)
-    return np.asarray(rows.reshape(RESAMPLES, -1))
+
+def _trimmed(block: Block, trim: float) -> Block:
+    cut = int(trim * len(block.arm))
+    return Block(block.baseline[cut : len(block.baseline) - cut], block.arm[cut : len(block.arm) - cut])
 
 
 def _successful_pairs(block: Block) -> Block:
@@ -170,14 +152,3 @@ def _successful_pairs(block: Block) -> Block:
 
 def _usable(record: RequestRecord) -> bool:
     return record.ok and bool(record.completion_tokens) and bool(record.chunk_times_s)
-
-
-def _arrays(records: Sequence[RequestRecord]) -> _Arrays:
-    def column(values: list[float | None]) -> Floats:
-        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-
-    return _Arrays(
-        tokens=column([record.completion_tokens for record in records]),
-        seconds=column([(record.end_s or 0.0) - record.scheduled_s for record in records]),
-        latencies={name: column([of(record) for record in records]) for name, of in LATENCIES.items()},
-    )

@@ -1,133 +1,106 @@
 """Runs a plan on servers that are up: measures, notices contamination, measures again, keeps every run."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from itertools import cycle, islice
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from verispec_bench.client import RequestRecord, Sampling, Target, closed_loop
+from verispec_bench.client import Request, RequestRecord
 from verispec_bench.errors import InfrastructureFailed
-from verispec_bench.measure import CpuWatch, ServerWatch, measure_run
+from verispec_bench.launch import Fleet
 from verispec_bench.record import ResultDirectory, Run
-from verispec_bench.scenario import BASELINE, Cell, Scenario
+from verispec_bench.scenario import Cell, Scenario
 from verispec_bench.server import ServerProcess, is_gone
 from verispec_bench.sweep.plan import PlannedBlock
-from verispec_bench.workload import Prompt
+from verispec_bench.sweep.precision import needs_more
+from verispec_bench.sweep.run import requests_of, run_block
 
-WARMUP_TOKENS = 24
 
+@dataclass
+class Execution:
+    """The blocks of one variant of a scenario, on its servers.
 
-async def execute(
-    scenario: Scenario,
-    blocks: Sequence[PlannedBlock],
-    servers: Mapping[str, ServerProcess],
-    results: ResultDirectory,
-    start: str,
-    on_run: Callable[[Run, dict[str, Any]], None] = lambda run, row: None,
-    on_request: Callable[[], None] = lambda: None,
-) -> None:
-    """Run all blocks that the results do not hold yet.
-
-    Args:
-        start: names this start of the servers; both runs of a pair must have the same.
+    Attributes:
+        scenario: the variant.
+        servers: up, or started as they are used.
+        results: what is there is not run again.
+        deadline: time.monotonic() after which no cell gets further blocks; None: none.
         on_run: called with each finished run and its row.
         on_request: called with each finished request.
+        on_further: called with the number of requests that a further block adds.
 
     """
-    for block in blocks:
+
+    scenario: Scenario
+    servers: Fleet
+    results: ResultDirectory
+    deadline: float | None = None
+    on_run: Callable[[Run, dict[str, Any]], None] = lambda run, row: None
+    on_request: Callable[[], None] = lambda: None
+    on_further: Callable[[int], None] = lambda requests: None
+
+    async def run(self, blocks: Sequence[PlannedBlock]) -> None:
+        """All blocks that every cell gets, then further ones for cells that are not yet known well enough."""
+        least = self.scenario.load.blocks
+        for block in blocks:
+            if block.index < least:
+                await self._block(block)
+        for index in range(least, self.scenario.load.most_blocks):
+            for block in blocks:
+                if block.index == index and (self._has_begun(block) or self._is_wanted(block)):
+                    self.on_further(len(block.attempts[0]) * len(block.arms))
+                    await self._block(block)
+
+    def _is_wanted(self, block: PlannedBlock) -> bool:
+        in_time = self.deadline is None or time.monotonic() < self.deadline
+        return in_time and needs_more(self.results, block.cell.id, self.scenario)
+
+    def _has_begun(self, block: PlannedBlock) -> bool:
+        return any(self.results.has(Run(block.cell.id, block.index, 0, arm)) for arm in block.arms)
+
+    async def _block(self, block: PlannedBlock) -> None:
         for attempt, prompts in enumerate(block.attempts):
-            if _was_interrupted(block, attempt, results) and attempt + 1 < len(block.attempts):
+            if self._was_interrupted(block, attempt) and attempt + 1 < len(block.attempts):
                 continue  # a pair across two starts of the servers would be no pair
+            requests = requests_of(self.scenario, block.cell, prompts, f"{block.cell.id} {block.index} {attempt}")
             for position, arm in enumerate(block.arms):
-                run = Run(block.cell.id, block.index, attempt, arm)
-                if not results.has(run):
-                    row, records = await _run(scenario, block.cell, prompts, arm, servers, on_request)
-                    await _check_alive(servers, servers[arm], records)
-                    row |= {"block": block.index, "attempt": attempt, "position": position, "start": start}
-                    results.add_run(run, row, records)
-                    on_run(run, row)
-            runs = [results.row(Run(block.cell.id, block.index, attempt, arm)) for arm in block.arms]
+                await self.measure(Run(block.cell.id, block.index, attempt, arm), block.cell, requests, position)
+            runs = [self.results.row(Run(block.cell.id, block.index, attempt, arm)) for arm in block.arms]
             if not any(row["contaminated"] for row in runs):
                 break
 
+    async def measure(
+        self, run: Run, cell: Cell, requests: Sequence[Request], position: int | None = None
+    ) -> dict[str, Any]:
+        """The row of a run: it is made unless the results hold it.
 
-def _was_interrupted(block: PlannedBlock, attempt: int, results: ResultDirectory) -> bool:
-    """Some arms have served these prompts, and not all."""
-    done = [results.has(Run(block.cell.id, block.index, attempt, arm)) for arm in block.arms]
-    return any(done) and not all(done)
+        Args:
+            position: 0, 1, … in the order of the arms.
 
+        """
+        if not self.results.has(run):
+            row, records = await run_block(self.scenario, cell, requests, run.arm, self.servers, self.on_request)
+            await self._check_alive(await self.servers.use(run.arm), records)
+            row |= {
+                "cell": run.cell,
+                "block": run.block,
+                "attempt": run.attempt,
+                "position": position,
+                "start": self.servers.start,
+            }
+            self.results.add_run(run, row, records)
+            self.on_run(run, row)
+        return self.results.row(run)
 
-async def _check_alive(
-    servers: Mapping[str, ServerProcess], server: ServerProcess, records: Sequence[RequestRecord]
-) -> None:
-    """A run beside or on a dead server is no measurement: it is not kept, and the sweep ends here."""
-    dead = next((other for other in servers.values() if other.died), None)
-    if dead is None and not all(record.ok for record in records) and await is_gone(server):
-        dead = server
-    if dead:
-        raise InfrastructureFailed(f"server {dead.name} died: {dead.last_words()} (its log: {dead.log})")
+    def _was_interrupted(self, block: PlannedBlock, attempt: int) -> bool:
+        """Some arms have served these prompts, and not all."""
+        done = [self.results.has(Run(block.cell.id, block.index, attempt, arm)) for arm in block.arms]
+        return any(done) and not all(done)
 
-
-async def warm_up(scenario: Scenario, prompts: Sequence[Prompt], server: ServerProcess) -> None:
-    """Let a server compile and allocate, one request at a time and then at the largest load; nothing is kept.
-
-    Raises:
-        InfrastructureFailed: it answers no request.
-
-    """
-    if not prompts:
-        return
-    target, widest = Target(server.base_url, server.command.model), max(scenario.load.concurrency)
-    for concurrency, sent in ((1, prompts[:2]), (widest, list(islice(cycle(prompts), widest)))):
-        records = await closed_loop(
-            target, sent, Sampling(WARMUP_TOKENS), concurrency=concurrency, timeout_s=scenario.load.timeout_s
-        )
-        if not any(record.ok for record in records):
-            raise InfrastructureFailed(f"server {server.name} answers no request: {records[0].error}")
-
-
-async def _run(
-    scenario: Scenario,
-    cell: Cell,
-    prompts: Sequence[Prompt],
-    arm: str,
-    servers: Mapping[str, ServerProcess],
-    on_request: Callable[[], None],
-) -> tuple[dict[str, Any], list[RequestRecord]]:
-    server = servers[arm]
-    sampling = Sampling(
-        cell.output_len, cell.temperature, scenario.load.top_p, scenario.load.top_k, scenario.load.ignore_eos
-    )
-    in_flight = 0
-
-    def count(now: int) -> None:
-        nonlocal in_flight
-        in_flight = now
-
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    cpu = CpuWatch(server.pid for server in servers.values())
-    async with ServerWatch(server.base_url, lambda: in_flight) as watch:
-        records = await closed_loop(
-            Target(server.base_url, server.command.model),
-            prompts,
-            sampling,
-            concurrency=cell.concurrency,
-            timeout_s=scenario.load.timeout_s,
-            on_done=lambda record: on_request(),
-            on_in_flight=count,
-        )
-        foreign = cpu.foreign_share()
-    spec = scenario.arms.get(arm)
-    row = {
-        **cell.key(),
-        "cell": cell.id,
-        "arm": arm,
-        "num_speculative_tokens": spec.num_speculative_tokens if spec else 0,
-        "started": started,
-        **measure_run(records),
-        **watch.measures(min(cell.concurrency, len(prompts))),
-        "foreign_cpu": foreign,
-        "contaminated": foreign > scenario.max_foreign_cpu,
-        "is_baseline": arm == BASELINE,
-    }
-    return row, records
+    async def _check_alive(self, server: ServerProcess, records: Sequence[RequestRecord]) -> None:
+        """A run beside or on a dead server is no measurement: it is not kept, and the sweep ends here."""
+        dead = next((other for other in self.servers.running if other.died), None)
+        if dead is None and not all(record.ok for record in records) and await is_gone(server):
+            dead = server
+        if dead:
+            raise InfrastructureFailed(f"server {dead.name} died: {dead.last_words()} (its log: {dead.log})")

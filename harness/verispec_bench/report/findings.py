@@ -1,0 +1,48 @@
+"""What a sweep found beside its comparisons, a line each: the control, the two schedulers, the rates within an SLO."""
+
+from typing import Any
+
+from verispec_bench.report.table import SPEEDUP, number
+
+
+def finding_lines(summary: dict[str, Any]) -> list[str]:
+    """For people; empty where nothing of the kind was measured."""
+    kinds = dict.fromkeys(comparison["speedup_kind"] for comparison in summary["comparisons"])
+    return [
+        *(f"speedup: {SPEEDUP[kind]}{_loop(kind) if len(kinds) > 1 else ''}" for kind in kinds),
+        *_control(summary.get("control")),
+        *(_schedulers(pair) for pair in summary.get("two_schedulers") or []),
+        *(_slo(rate) for rate in summary.get("slo") or []),
+    ]
+
+
+def _loop(kind: str) -> str:
+    return " (closed loop)" if kind == "output_throughput" else " (open loop)"
+
+
+def _control(control: dict[str, Any] | None) -> list[str]:
+    if not control:
+        return []
+    return [
+        f"control (A/A): the interval held 1 in {control['covered']} of {control['cells']} cells "
+        f"({control['share']:.0%}, 95% interval {control['share_low']:.0%} to {control['share_high']:.0%}); "
+        f"furthest from 1: {control['furthest']:.3f}"
+    ]
+
+
+def _schedulers(pair: dict[str, Any]) -> str:
+    loads, speedups = pair["loads"], pair["speedups"]
+    agreement = "agrees" if pair["acceptance_agrees"] else "DIFFERS"
+    return (
+        f"two schedulers, {pair['workload']}, {pair['arm']}: {number(speedups[0])} times as fast at c={loads[0]}, "
+        f"{number(speedups[1])} at c={loads[1]}; acceptance {agreement}: ratio {number(pair['acceptance_ratio'], 3)} "
+        f"[{number(pair['acceptance_ratio_low'], 3)}, {number(pair['acceptance_ratio_high'], 3)}]"
+    )
+
+
+def _slo(found: dict[str, Any]) -> str:
+    if found["slo_rate"] is None:
+        lowest = found["probes"][0]["request_rate"]
+        return f"within the goodput, {found['workload']}, {found['arm']}: no rate down to {lowest:g}/s"
+    ratio = f", {found['slo_rate_ratio']:.2f} times the baseline's" if found["slo_rate_ratio"] else ""
+    return f"within the goodput, {found['workload']}, {found['arm']}: up to {found['slo_rate']:g}/s{ratio}"

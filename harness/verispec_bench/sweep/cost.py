@@ -1,0 +1,71 @@
+"""What a sweep will cost, as far as it is known before: from arrivals, and from earlier sweeps of the same kind."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verispec_bench.errors import UnusableInput
+from verispec_bench.record import ResultDirectory
+from verispec_bench.sweep.plan import PlannedBlock
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of all blocks that every cell gets.
+
+    Attributes:
+        requests: of all arms.
+        most_tokens: if every answer is as long as allowed.
+        seconds: None where neither arrivals nor earlier sweeps of the same model and machine say how long it takes.
+
+    """
+
+    requests: int
+    most_tokens: int
+    seconds: float | None
+
+
+def cost_of(blocks: list[PlannedBlock], least: int, known: Mapping[tuple[str, int], float]) -> Cost:
+    """Add up the blocks below the index `least`.
+
+    Args:
+        known: output tokens per second by (arm, concurrency), measured before.
+
+    """
+    counted = [block for block in blocks if block.index < least]
+    seconds = [_seconds(block, arm, known) for block in counted for arm in block.arms]
+    total = sum(second for second in seconds if second is not None)
+    return Cost(
+        requests=sum(len(block.attempts[0]) * len(block.arms) for block in counted),
+        most_tokens=sum(len(block.attempts[0]) * len(block.arms) * block.cell.output_len for block in counted),
+        seconds=None if None in seconds else total,
+    )
+
+
+def _seconds(block: PlannedBlock, arm: str, known: Mapping[tuple[str, int], float]) -> float | None:
+    """Of one arm; the last answers of an open loop come a little later than this."""
+    cell, requests = block.cell, len(block.attempts[0])
+    if cell.request_rate is not None:
+        return requests / cell.request_rate
+    assert cell.concurrency is not None
+    speeds = [(abs(c - cell.concurrency), speed) for (name, c), speed in known.items() if name == arm]
+    return requests * cell.output_len / min(speeds)[1] if speeds else None
+
+
+def measured_speeds(root: Path, identity: Mapping[str, Any]) -> dict[tuple[str, int], float]:
+    """Output tokens per second by (arm, concurrency) of earlier sweeps of the same model on the same machine."""
+    speeds: dict[tuple[str, int], float] = {}
+    for path in sorted(root.glob("*/manifest.json")):
+        try:
+            results = ResultDirectory.open(path.parent)
+            before = results.manifest()["identity"]
+        except UnusableInput:
+            continue
+        if all(before.get(key) == identity[key] for key in ("model", "machine")):
+            speeds |= {
+                (row["arm"], int(row["concurrency"])): float(row["output_throughput"])
+                for row in results.rows()
+                if row.get("concurrency") and row.get("output_throughput")
+            }
+    return speeds

@@ -1,0 +1,109 @@
+"""One run: an arm's server serves one block of prompts, and everything about it is noted."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import cycle, islice
+from typing import Any
+
+from verispec_bench.arrival import schedule
+from verispec_bench.client import Request, RequestRecord, Sampling, Target, run_load
+from verispec_bench.errors import InfrastructureFailed
+from verispec_bench.launch import Fleet
+from verispec_bench.measure import CpuWatch, ServerWatch, measure_run
+from verispec_bench.scenario import BASELINE, Cell, Scenario
+from verispec_bench.server import ServerProcess
+from verispec_bench.workload import Prompt
+
+WARMUP_TOKENS = 24
+
+
+async def warm_up(scenario: Scenario, prompts: Sequence[Prompt], server: ServerProcess) -> None:
+    """Let a server compile and allocate, one request at a time and then at the largest load; nothing is kept.
+
+    Raises:
+        InfrastructureFailed: it answers no request.
+
+    """
+    if not prompts:
+        return
+    target = Target(server.base_url, server.command.model)
+    widest = min(max(scenario.load.concurrency, default=scenario.server.max_num_seqs), scenario.server.max_num_seqs)
+    for concurrency, sent in ((1, prompts[:2]), (widest, list(islice(cycle(prompts), widest)))):
+        requests = [Request(prompt, Sampling(WARMUP_TOKENS)) for prompt in sent]
+        load = await run_load(target, requests, concurrency=concurrency, timeout_s=scenario.load.timeout_s)
+        if not any(record.ok for record in load.records):
+            raise InfrastructureFailed(f"server {server.name} answers no request: {load.records[0].error}")
+
+
+def requests_of(scenario: Scenario, cell: Cell, prompts: Sequence[Prompt], seed: str) -> list[Request]:
+    """The same requests, due at the same times, for every arm.
+
+    Args:
+        seed: of the arrivals; by block, so that each has its own.
+
+    """
+    load = scenario.load
+    due: Sequence[float | None] = [None] * len(prompts)
+    if cell.request_rate is not None:
+        number = int.from_bytes(sha256(f"{scenario.seed} {seed}".encode()).digest()[:8])
+        due = schedule(cell.request_rate, len(prompts), burstiness=load.burstiness, ramp=load.ramp, seed=number)
+    return [
+        Request(
+            prompt,
+            Sampling(prompt.output_len or cell.output_len, cell.temperature, load.top_p, load.top_k, load.ignore_eos),
+            due_s,
+        )
+        for prompt, due_s in zip(prompts, due, strict=True)
+    ]
+
+
+async def run_block(
+    scenario: Scenario,
+    cell: Cell,
+    requests: Sequence[Request],
+    arm: str,
+    servers: Fleet,
+    on_request: Callable[[], None],
+) -> tuple[dict[str, Any], list[RequestRecord]]:
+    """Send the requests to an arm's server; its row and its records.
+
+    Raises:
+        InfrastructureFailed: the server cannot be started.
+
+    """
+    server = await servers.use(arm)
+    in_flight = 0
+
+    def count(now: int) -> None:
+        nonlocal in_flight
+        in_flight = now
+
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    cpu = CpuWatch(other.pid for other in servers.running)
+    limit = cell.concurrency or scenario.load.max_concurrency
+    async with ServerWatch(server.base_url, lambda: in_flight) as watch:
+        load = await run_load(
+            Target(server.base_url, server.command.model),
+            requests,
+            concurrency=limit,
+            timeout_s=scenario.load.timeout_s,
+            processes=scenario.load.client_processes or "auto",
+            on_done=lambda record: on_request(),
+            on_in_flight=count,
+        )
+        foreign = cpu.foreign_share()
+    spec = scenario.arms.get(arm)
+    row = {
+        **cell.key(),
+        "arm": arm,
+        "num_speculative_tokens": spec.num_speculative_tokens if spec else 0,
+        "started": started,
+        **measure_run(load.records),
+        **watch.measures(min(limit or len(requests), len(requests))),
+        "foreign_cpu": foreign,
+        "slo_share": good_share(load.records, goodput) if goodput else None,
+        "contaminated": foreign > scenario.max_foreign_cpu,
+        "is_baseline": arm == BASELINE,
+    }
+    return row, load.records
