@@ -1,7 +1,7 @@
 """A server that speaks enough of vLLM's API for the load path, with scripted faults. Runs in-process or as a child.
 
 Answers are a function of the prompt, so that two fakes give the same greedy tokens. Faults are asked for by a word in
-the prompt: "!503", "!error", "!truncate", "!reset", "!hang".
+the prompt: "!503", "!429", "!error", "!truncate", "!reset", "!hang".
 """
 
 import asyncio
@@ -100,8 +100,10 @@ class FakeServer:
         body = await request.json()
         self.bodies.append(body)
         self._die_if_asked_to()
-        if "!503" in body["prompt"]:
-            return web.Response(status=503, text="overloaded")
+        if refusal := _refusal(body["prompt"]):
+            return refusal
+        if body.get("stream"):
+            return await self._stream(request, body, body["prompt"], chat=False)
         await asyncio.sleep(self.chunk_s)
         if body["temperature"] == 0:
             return self._greedy_answer(body, body["prompt"], chat=False)
@@ -124,7 +126,8 @@ class FakeServer:
             choice["logprobs"] = {"top_logprobs": named}
         if "prompt_logprobs" in body:
             choice["prompt_logprobs"] = self.greedy.whole(prompt_ids)
-        answer: dict[str, Any] = {"choices": [choice], "usage": {"completion_tokens": len(ids)}}
+        usage = {"prompt_tokens": len(prompt_ids), "completion_tokens": len(ids)}
+        answer: dict[str, Any] = {"choices": [choice], "usage": usage}
         if chat:
             answer["prompt_token_ids"] = prompt_ids
         if self.speculative:
@@ -142,25 +145,34 @@ class FakeServer:
         self.sent_at.append(time.perf_counter())
         prompt = body["messages"][0]["content"]
         self._die_if_asked_to()
-        if "!503" in prompt:
-            return web.Response(status=503, text="overloaded")
+        if refusal := _refusal(prompt):
+            return refusal
         if not body.get("stream"):
             await asyncio.sleep(self.chunk_s)
             return self._greedy_answer(body, prompt, chat=True)
+        return await self._stream(request, body, prompt, chat=True)
+
+    async def _stream(
+        self, request: web.Request, body: dict[str, Any], prompt: str | list[int], chat: bool
+    ) -> web.StreamResponse:
         self.running += 1
         self.most_running = max(self.most_running, self.running)
         try:
-            return await self._stream(request, body, prompt)
+            return await self._events(request, body, prompt, chat)
         finally:
             self.running -= 1
 
-    async def _stream(self, request: web.Request, body: dict[str, Any], prompt: str) -> web.StreamResponse:
+    async def _events(
+        self, request: web.Request, body: dict[str, Any], prompt: str | list[int], chat: bool
+    ) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         wanted = min(self.answer_tokens, body["max_tokens"])
-        ids = [self.offset + (sum(prompt.encode()) + i) % 1000 for i in range(wanted)]
+        first = sum(prompt.encode() if isinstance(prompt, str) else prompt)
+        ids = [self.offset + (first + i) % 1000 for i in range(wanted)]
         sent = 0
-        await self._event(response, [], 0, None)
+        if chat:
+            await self._event(response, [], 0, None, chat)
         while sent < wanted:
             await asyncio.sleep(self.chunk_s)
             chunk = ids[sent : sent + self.tokens_per_chunk]
@@ -168,12 +180,12 @@ class FakeServer:
             if sent > 2 and await self._fault(request, response, prompt):
                 return response
             running = sent if body["stream_options"].get("continuous_usage_stats") else None
-            await self._event(response, chunk, running, "stop" if sent == wanted else None)
+            await self._event(response, chunk, running, "stop" if sent == wanted else None, chat)
         await self._last(response, wanted)
         await response.write(b"data: [DONE]\n\n")
         return response
 
-    async def _fault(self, request: web.Request, response: web.StreamResponse, prompt: str) -> bool:
+    async def _fault(self, request: web.Request, response: web.StreamResponse, prompt: str | list[int]) -> bool:
         if "!error" in prompt:
             await response.write(b'data: {"error": {"message": "engine died", "code": 500}}\n\ndata: [DONE]\n\n')
         elif "!reset" in prompt:
@@ -185,9 +197,13 @@ class FakeServer:
             return False
         return True
 
-    async def _event(self, response: web.StreamResponse, ids: list[int], total: int | None, finish: str | None) -> None:
-        delta = {"content": "".join(f" t{i}" for i in ids)} if ids else {"role": "assistant", "content": ""}
-        choice = {"index": 0, "delta": delta, "finish_reason": finish, "token_ids": ids or None}
+    async def _event(
+        self, response: web.StreamResponse, ids: list[int], total: int | None, finish: str | None, chat: bool
+    ) -> None:
+        text = "".join(f" t{i}" for i in ids)
+        delta = {"content": text} if ids else {"role": "assistant", "content": ""}
+        choice: dict[str, Any] = {"index": 0, "finish_reason": finish, "token_ids": ids or None}
+        choice |= {"delta": delta} if chat else {"text": text}
         event = {
             "choices": [choice],
             "usage": None if total is None else {"prompt_tokens": 5, "completion_tokens": total},
@@ -211,6 +227,14 @@ class FakeServer:
                 "per_step_drafted": [2] * rounds,
             }
         }
+
+
+def _refusal(prompt: str | list[int]) -> web.Response | None:
+    if "!503" in prompt:
+        return web.Response(status=503, text="overloaded")
+    if "!429" in prompt:
+        return web.Response(status=429, text="slow down", headers={"Retry-After": "2"})
+    return None
 
 
 @asynccontextmanager

@@ -1,7 +1,18 @@
-"""The load client: server-sent events, one streaming request, the closed loop."""
+"""The load client: server-sent events, requests on the wire, closed and open loops, client processes."""
 
-from verispec_bench.client.load import closed_loop
+from verispec_bench.client.load import LoadInterrupted, LoadRun, closed_loop, run_load
 from verispec_bench.client.record import RequestRecord
-from verispec_bench.client.request import Sampling, Target
+from verispec_bench.client.request import Request, Sampling, Target
+from verispec_bench.client.watch import ClientLoad
 
-__all__ = ["RequestRecord", "Sampling", "Target", "closed_loop"]
+__all__ = [
+    "ClientLoad",
+    "LoadInterrupted",
+    "LoadRun",
+    "Request",
+    "RequestRecord",
+    "Sampling",
+    "Target",
+    "closed_loop",
+    "run_load",
+]

@@ -1,19 +1,121 @@
-"""The closed loop: a fixed number of requests in flight until all prompts are answered."""
+"""One load run: closed or open loop, in this process or in several."""
 
 import asyncio
+import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-import aiohttp
-
+from verispec_bench.client.loop import LoadLoop
+from verispec_bench.client.processes import run_in_processes
 from verispec_bench.client.record import RequestRecord
-from verispec_bench.client.request import Sampling, Target, send
-from verispec_bench.workload.prompt import Prompt
+from verispec_bench.client.request import Request, Sampling, Target
+from verispec_bench.client.watch import ClientLoad, ClientWatch
+
+if TYPE_CHECKING:
+    from verispec_bench.workload.prompt import Prompt
+
+_STREAMS_PER_PROCESS = 256
+
+
+@dataclass(frozen=True)
+class LoadRun:
+    """What came of a load.
+
+    Attributes:
+        records: one for each request, in their order; of an interrupted run those that were sent.
+        client: how busy the client was; None if it was interrupted.
+        not_sent: requests that an interrupted run never sent.
+
+    """
+
+    records: list[RequestRecord]
+    client: ClientLoad | None
+    not_sent: int = 0
+
+
+class LoadInterrupted(asyncio.CancelledError):
+    """The run was cancelled (Ctrl-C); `run` holds what was measured."""
+
+    def __init__(self, run: LoadRun) -> None:
+        super().__init__("the load was interrupted")
+        self.run = run
+
+
+async def run_load(
+    target: Target,
+    requests: Sequence[Request],
+    *,
+    concurrency: int | None,
+    timeout_s: float,
+    processes: int | Literal["auto"] = 1,
+    on_done: Callable[[RequestRecord], None] = lambda record: None,
+    on_in_flight: Callable[[int], None] = lambda in_flight: None,
+) -> LoadRun:
+    """Send every request once: when it is due (open loop), or when the request before it has ended (closed loop).
+
+    Due times are absolute: a late request delays no other. Where a due request finds no free slot it waits in the
+    client: `released_s` says until when, `scheduled_s` stays the due time, and latencies count from there. In several
+    processes requests and slots are dealt out in turn, and each process queues its own.
+
+    Args:
+        requests: in the order in which they are due.
+        concurrency: most requests in flight; None: no limit.
+        timeout_s: a request that takes longer has failed.
+        processes: how many clients; "auto": one for each 256 streams, as far as there are processors.
+        on_done: called with each finished record.
+        on_in_flight: called with the number of requests sent and not ended whenever it changes; every 50 ms where
+            there are several processes.
+
+    Raises:
+        UnusableInput: a prompt does not fit the endpoint.
+        InfrastructureFailed: a client process died.
+        LoadInterrupted: cancelled; requests in flight are recorded as "aborted: …".
+
+    """
+    calls = [request.call(target) for request in requests]
+    records: dict[int, RequestRecord] = {}
+
+    def keep(index: int, record: RequestRecord) -> None:
+        records[index] = record
+        on_done(record)
+
+    def run(client: ClientLoad | None) -> LoadRun:
+        return LoadRun([records[index] for index in sorted(records)], client, len(calls) - len(records))
+
+    streams = min(concurrency or len(calls), len(calls))
+    count = _enough(streams) if processes == "auto" else max(1, min(processes, streams))
+    try:
+        if count > 1:
+            load = await run_in_processes(
+                count, target.base_url, calls, concurrency, timeout_s, on_done=keep, on_in_flight=on_in_flight
+            )
+        else:
+            loop = LoadLoop(
+                target.base_url,
+                calls,
+                concurrency=concurrency,
+                timeout_s=timeout_s,
+                on_done=keep,
+                on_in_flight=on_in_flight,
+            )
+            async with ClientWatch() as watch:
+                await loop.run(time.perf_counter())
+            load = watch.load()
+    except asyncio.CancelledError:
+        raise LoadInterrupted(run(None)) from None
+    return run(load)
+
+
+def _enough(streams: int) -> int:
+    usable = max(1, len(os.sched_getaffinity(0)) // 2)
+    return min(-(-streams // _STREAMS_PER_PROCESS) or 1, usable)
 
 
 async def closed_loop(
     target: Target,
-    prompts: Sequence[Prompt],
+    prompts: Sequence["Prompt"],
     sampling: Sampling,
     *,
     concurrency: int,
@@ -21,38 +123,9 @@ async def closed_loop(
     on_done: Callable[[RequestRecord], None] = lambda record: None,
     on_in_flight: Callable[[int], None] = lambda in_flight: None,
 ) -> list[RequestRecord]:
-    """Send every prompt once, `concurrency` at a time; each slot sends its next when its last is answered.
-
-    Args:
-        on_done: called with each finished record.
-        on_in_flight: called with the number of requests in flight whenever it changes.
-
-    Returns:
-        One record for each prompt, in the order of the prompts.
-
-    """
-    records: dict[int, RequestRecord] = {}
-    waiting: Iterator[tuple[int, Prompt]] = iter(enumerate(prompts))
-    start = time.perf_counter()
-    in_flight = 0
-
-    async def slot(session: aiohttp.ClientSession) -> None:
-        nonlocal in_flight
-        for index, prompt in waiting:
-            in_flight += 1
-            on_in_flight(in_flight)
-            records[index] = await send(session, target, prompt, sampling, start, timeout_s)
-            in_flight -= 1
-            on_in_flight(in_flight)
-            on_done(records[index])
-
-    # limit=0: no connection limit of the client's own; no read time-out but the stated one.
-    connector = aiohttp.TCPConnector(limit=0)
-    timeout = aiohttp.ClientTimeout(total=None)
-    async with (
-        aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
-        asyncio.TaskGroup() as slots,
-    ):
-        for _ in range(min(concurrency, len(prompts))):
-            slots.create_task(slot(session))
-    return [records[index] for index in range(len(prompts))]
+    """`run_load` of these prompts with nothing due: the records."""
+    requests = [Request(prompt, sampling) for prompt in prompts]
+    run = await run_load(
+        target, requests, concurrency=concurrency, timeout_s=timeout_s, on_done=on_done, on_in_flight=on_in_flight
+    )
+    return run.records

@@ -17,10 +17,12 @@ class RequestRecord:
         chunk_times_s: arrival of each chunk that carried tokens.
         chunk_tokens: how many each carried; empty if the server does not say (no running usage).
         end_s: the stream's end or the failure.
+        streamed: it asked for a stream. Else the answer is one chunk, and when its first token came is not known.
         max_tokens: how many it asked for.
         prompt_tokens, completion_tokens: from the server's usage; None if it gave none.
         finish_reason: "stop", "length", …
-        error: None, or kind and message: "timeout: …", "http 503: …", "reset: …", "truncated: …", "stream error: …".
+        error: None, or kind and message: "timeout: …", "http 503: …", "refused: …", "unreachable: …", "reset: …",
+            "truncated: …", "stream error: …", "aborted: …", "client: …" (this side has run out of something).
         text, token_ids: the answer; ids if the server sends them.
         num_spec_steps, num_draft_tokens, num_accepted_tokens: verification rounds with a draft, from the server.
         accepted_per_step, drafted_per_step: the same by round.
@@ -35,6 +37,7 @@ class RequestRecord:
     chunk_times_s: list[float] = field(default_factory=list)
     chunk_tokens: list[int] = field(default_factory=list)
     end_s: float | None = None
+    streamed: bool = True
     max_tokens: int | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -52,6 +55,11 @@ class RequestRecord:
     def ok(self) -> bool:
         """Completed without a fault."""
         return self.error is None
+
+    @property
+    def error_kind(self) -> str | None:
+        """What failures are counted by: "timeout", "http 503", …"""
+        return None if self.error is None else self.error.partition(":")[0]
 
     def as_dict(self) -> dict[str, Any]:
         """All fields, as written to requests.jsonl."""

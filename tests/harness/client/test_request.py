@@ -1,105 +1,73 @@
-"""One request against the fake: what is recorded, and how each fault is classified."""
+"""The bytes of a request: what each kind of prompt, endpoint and server is sent."""
 
 import json
-import time
 
-import aiohttp
 import pytest
 
-from tests.fakes.server import FakeServer, serving
-from verispec_bench.client.record import RequestRecord
-from verispec_bench.client.request import Sampling, Target, _Stream, send
-from verispec_bench.measure.latency import e2el_s, itl_s, tpot_s, ttft_s
-from verispec_bench.workload import Prompt
+from verispec_bench.client import Request, Sampling, Target
+from verispec_bench.errors import UnusableInput
+from verispec_bench.workload import Message, Prompt
+
+CHAT = Prompt("c", "and now?", history=(Message("user", "hello"), Message("assistant", "hi")))
 
 
-async def ask(server: FakeServer, text: str, *, timeout_s=5.0, is_vllm=True, **sampling):
-    async with serving(server) as url, aiohttp.ClientSession() as session:
-        target = Target(url, server.model, is_vllm)
-        options = Sampling(sampling.pop("max_tokens", 100), **sampling)
-        return await send(session, target, Prompt("p", text), options, time.perf_counter(), timeout_s)
+def call(prompt=Prompt("p", "hello"), sampling=Sampling(7), **target):
+    return Request(prompt, sampling, due_s=1.5).call(Target("http://x", "m", **target))
 
 
-async def test_a_good_answer():
-    record = await ask(FakeServer(tokens_per_chunk=4, answer_tokens=10, speculative=True), "hello")
-    assert record.ok
-    assert record.chunk_tokens == [4, 4, 2]
-    assert record.completion_tokens == sum(record.chunk_tokens) == len(record.token_ids) == 10
-    assert record.prompt_tokens == 5
-    assert record.finish_reason == "stop"
-    assert record.text.startswith(" t")
-    assert (record.num_spec_steps, record.num_draft_tokens, record.num_accepted_tokens) == (5, 10, 5)
-    assert record.accepted_per_step == [1] * 5
-    times = [record.scheduled_s, record.sent_s, record.first_byte_s, *record.chunk_times_s, record.end_s]
-    assert times == sorted(times)
+def body(*args, **target):
+    return json.loads(call(*args, **target).body)
 
 
-async def test_a_role_only_chunk_is_no_token():
-    record = await ask(FakeServer(chunk_s=0.05), "hello")
-    assert record.first_byte_s < record.chunk_times_s[0] - 0.03
+def test_a_text_is_the_message_of_a_user():
+    assert call().path == "/v1/chat/completions"
+    assert body()["messages"] == [{"role": "user", "content": "hello"}]
+    assert body()["model"] == "m"
 
 
-async def test_what_is_asked_for():
-    server = FakeServer()
-    await ask(server, "hello", max_tokens=7, temperature=0.8, top_p=0.9, top_k=5, ignore_eos=True)
-    (body,) = server.bodies
-    assert (body["max_tokens"], body["temperature"], body["top_p"], body["top_k"]) == (7, 0.8, 0.9, 5)
-    assert body["ignore_eos"] is True
-    assert body["stream_options"] == {"include_usage": True, "continuous_usage_stats": True}
+def test_the_earlier_messages_of_a_chat_come_first():
+    roles = [(message["role"], message["content"]) for message in body(CHAT)["messages"]]
+    assert roles == [("user", "hello"), ("assistant", "hi"), ("user", "and now?")]
 
 
-async def test_other_servers_get_no_extensions_and_are_timed_by_their_chunks():
-    """10 chunks of one token, 20 ms apart, usage only at the end."""
-    server = FakeServer(chunk_s=0.02, answer_tokens=10)
-    record = await ask(server, "hello", is_vllm=False)
-    assert not {"return_token_ids", "top_k", "ignore_eos"} & server.bodies[0].keys()
-    assert record.completion_tokens == len(record.chunk_times_s) == 10
-    assert record.chunk_tokens == []
-    assert ttft_s(record) < 0.1 < e2el_s(record)
-    assert tpot_s(record) == pytest.approx(0.02, abs=0.01)
-    assert itl_s(record) == []
+def test_completions_continue_the_text():
+    assert call(endpoint="completions").path == "/v1/completions"
+    assert body(endpoint="completions")["prompt"] == "hello"
+    with pytest.raises(UnusableInput, match="prompt c is a chat of several turns"):
+        call(CHAT, endpoint="completions")
 
 
-@pytest.mark.parametrize(
-    ("event", "error"), [("5", "stream error: not an object: 5"), ("{x", "stream error: not JSON: {x")]
-)
-def test_events_that_are_no_objects_are_failures(event, error):
-    record = RequestRecord("p", 0.0)
-    _Stream(record, 0.0).feed(f"data: {event}\n\n".encode())
-    assert record.error == error
+@pytest.mark.parametrize("endpoint", ["chat", "completions"])
+def test_token_ids_go_to_completions_whatever_the_endpoint(endpoint):
+    sent = call(Prompt("p", token_ids=(5, 6, 7)), endpoint=endpoint)
+    assert sent.path == "/v1/completions"
+    assert json.loads(sent.body)["prompt"] == [5, 6, 7]
 
 
-def test_a_null_error_is_none():
-    record = RequestRecord("p", 0.0)
-    _Stream(record, 0.0).feed(b'data: {"error": null, "choices": []}\n\n')
-    assert record.error is None
+def test_a_prompt_s_own_length_comes_before_the_load_s():
+    own = Prompt("p", "hello", output_len=3)
+    assert (call(own).max_tokens, body(own)["max_tokens"]) == (3, 3)
+    assert (call().max_tokens, body()["max_tokens"]) == (7, 7)
 
 
-@pytest.mark.parametrize(
-    ("word", "error"),
-    [
-        ("!503", "http 503: overloaded"),
-        ("!error", "stream error: engine died"),
-        ("!truncate", "truncated: the stream ended after 2 tokens without a finish reason"),
-        ("!reset", "reset: "),
-        ("!hang", "timeout: no end after 0.5 s"),
-    ],
-)
-async def test_faults_are_failures_with_their_reason(word, error):
-    record = await ask(FakeServer(), word, timeout_s=0.5)
-    assert not record.ok
-    assert record.error.startswith(error)
-    assert record.end_s is not None
-    json.dumps(record.as_dict(), allow_nan=False)
+def test_sampling_parameters_are_sent():
+    sent = body(Prompt("p", "x"), Sampling(7, temperature=0.8, top_p=0.9, top_k=5, ignore_eos=True))
+    assert (sent["temperature"], sent["top_p"], sent["top_k"], sent["ignore_eos"]) == (0.8, 0.9, 5, True)
 
 
-async def test_tokens_before_a_fault_are_kept():
-    record = await ask(FakeServer(), "!error")
-    assert record.completion_tokens == 2
+def test_a_vllm_is_asked_for_running_usage_and_token_ids():
+    assert body()["stream_options"] == {"include_usage": True, "continuous_usage_stats": True}
+    assert body()["return_token_ids"] is True
 
 
-async def test_a_refused_connection_is_a_failure():
-    async with aiohttp.ClientSession() as session:
-        target = Target("http://127.0.0.1:9", "m")
-        record = await send(session, target, Prompt("p", "x"), Sampling(5), time.perf_counter(), 5.0)
-    assert record.error.startswith("refused: ")
+def test_other_servers_get_no_extensions():
+    sent = body(is_vllm=False)
+    assert not {"return_token_ids", "top_k", "ignore_eos"} & sent.keys()
+    assert sent["stream_options"] == {"include_usage": True}
+
+
+def test_without_a_stream_there_are_no_stream_options():
+    sent = body(stream=False)
+    assert sent["stream"] is False
+    assert "stream_options" not in sent
+    assert call(stream=False).stream is False

@@ -1,0 +1,158 @@
+"""The load loop of one process: a request is let go when it is due and a slot is free."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import aiohttp
+from yarl import URL
+
+from verispec_bench.client.answer import StreamedAnswer, WholeAnswer
+from verispec_bench.client.record import RequestRecord
+from verispec_bench.client.request import Call
+from verispec_bench.client.wire import exchange, open_session
+
+OnDone = Callable[[int, RequestRecord], None]
+OnInFlight = Callable[[int], None]
+
+ABORTED = "aborted: the run was interrupted"
+_TIMER_S = 0.001
+"""uvloop's timers count whole milliseconds; shorter waits would spin."""
+_READING_TURN_S = 0.0005
+"""So long are answers read between two looks at the sockets."""
+_MOST_UNREAD = 64
+"""Pieces of one answer that are kept; a long answer is read in parts, so that its bytes don't fill the memory."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Pieces of an answer in the order of their arrival, each with its time.
+
+    Attributes:
+        last: the answer has ended.
+
+    """
+
+    index: int
+    record: RequestRecord
+    answer: StreamedAnswer | WholeAnswer
+    pieces: list[tuple[float, bytes]]
+    last: bool
+
+
+class LoadLoop:
+    """Sends calls and collects their records.
+
+    A slot takes the next call, waits until it is due, sends it, and takes the next when the answer has ended. So a
+    closed loop is a fixed number of slots and nothing due; an open loop has a slot for every call; and with fewer
+    slots due calls queue here, first come first served.
+
+    While answers arrive only their bytes and times are kept: what the bytes say is read in short turns between them,
+    so that reading one answer does not delay the times of the others.
+
+    Args:
+        base_url: the server.
+        calls: in the order in which they are due.
+        concurrency: number of slots; None: one for each call.
+        timeout_s: a request that takes longer has failed.
+        on_done: called with the index and the record of each request that has ended.
+        on_in_flight: called with the number of requests sent and not ended whenever it changes.
+
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        calls: Sequence[Call],
+        *,
+        concurrency: int | None,
+        timeout_s: float,
+        on_done: OnDone,
+        on_in_flight: OnInFlight,
+    ) -> None:
+        self._urls = {path: URL(base_url + path) for path in {call.path for call in calls}}
+        self._calls = calls
+        self._slots = min(concurrency or len(calls), len(calls))
+        self._timeout_s = timeout_s
+        self._on_done = on_done
+        self._on_in_flight = on_in_flight
+        self._in_flight = 0
+        self._waiting: Iterator[tuple[int, Call]] = iter(enumerate(calls))
+        self._unread: asyncio.Queue[_Part | None] = asyncio.Queue()
+
+    async def run(self, start: float) -> None:
+        """Send everything.
+
+        Args:
+            start: on time.perf_counter()'s clock; due times count from here.
+
+        Raises:
+            CancelledError: interrupted; requests in flight have ended as ABORTED, and were handed over.
+
+        """
+        reader = asyncio.create_task(self._read())
+        try:
+            async with open_session() as session, asyncio.TaskGroup() as slots:
+                for _ in range(self._slots):
+                    slots.create_task(self._slot(session, start))
+        finally:
+            self._unread.put_nowait(None)
+            await reader
+
+    async def _slot(self, session: aiohttp.ClientSession, start: float) -> None:
+        for index, call in self._waiting:
+            due = start + (call.due_s or 0.0)
+            while (left := due - time.perf_counter()) > 0:
+                await asyncio.sleep(max(left, _TIMER_S))
+            await self._send(session, index, call, start)
+
+    async def _send(self, session: aiohttp.ClientSession, index: int, call: Call, start: float) -> None:
+        released = time.perf_counter() - start
+        record = RequestRecord(
+            call.prompt_id,
+            scheduled_s=released if call.due_s is None else call.due_s,
+            released_s=released,
+            streamed=call.stream,
+            max_tokens=call.max_tokens,
+        )
+        answer = StreamedAnswer(record) if call.stream else WholeAnswer(record)
+        pieces: list[tuple[float, bytes]] = []
+
+        def keep(piece: bytes) -> None:
+            nonlocal pieces
+            pieces.append((time.perf_counter() - start, piece))
+            if len(pieces) == _MOST_UNREAD:
+                self._unread.put_nowait(_Part(index, record, answer, pieces, last=False))
+                pieces = []
+
+        self._count(1)
+        record.sent_s = time.perf_counter() - start
+        try:
+            record.error = await exchange(session, self._urls[call.path], call, self._timeout_s, keep)
+        except asyncio.CancelledError:
+            record.error = ABORTED
+            raise
+        finally:
+            record.end_s = time.perf_counter() - start
+            self._count(-1)
+            self._unread.put_nowait(_Part(index, record, answer, pieces, last=True))
+
+    async def _read(self) -> None:
+        """Read parts as they come, a short turn at a time."""
+        turn_ends = 0.0
+        while part := await self._unread.get():
+            for at_s, piece in part.pieces:
+                if part.record.first_byte_s is None:
+                    part.record.first_byte_s = at_s
+                part.answer.feed(piece, at_s)
+                if time.perf_counter() > turn_ends:
+                    await asyncio.sleep(0)
+                    turn_ends = time.perf_counter() + _READING_TURN_S
+            if part.last:
+                part.answer.finish()
+                self._on_done(part.index, part.record)
+
+    def _count(self, change: int) -> None:
+        self._in_flight += change
+        self._on_in_flight(self._in_flight)
