@@ -7,7 +7,7 @@ from typing import Any
 
 from verispec_bench.client import RequestRecord, Sampling, Target, closed_loop
 from verispec_bench.errors import InfrastructureFailed
-from verispec_bench.measure import CpuWatch, ServerWatch, measure_run
+from verispec_bench.measure import ResourceWatch, RunData, ServerWatch, closed_plateau, measure
 from verispec_bench.record import ResultDirectory, Run
 from verispec_bench.scenario import BASELINE, Cell, Scenario
 from verispec_bench.server import ServerProcess, is_gone
@@ -105,8 +105,11 @@ async def _run(
         in_flight = now
 
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    cpu = CpuWatch(server.pid for server in servers.values())
-    async with ServerWatch(server.base_url, lambda: in_flight) as watch:
+    beside = [other.pid for other in servers.values() if other is not server]
+    async with (
+        ServerWatch(server.base_url, lambda: in_flight) as watch,
+        ResourceWatch(server.pid, beside) as resources,
+    ):
         records = await closed_loop(
             Target(server.base_url, server.command.model),
             prompts,
@@ -116,18 +119,19 @@ async def _run(
             on_done=lambda record: on_request(),
             on_in_flight=count,
         )
-        foreign = cpu.foreign_share()
     spec = scenario.arms.get(arm)
+    steady = closed_plateau(min(cell.concurrency, len(prompts)))
+    data = RunData((records,), watch.window(steady), resources.window(), ignore_eos=sampling.ignore_eos)
+    measures = measure(data)
     row = {
         **cell.key(),
         "cell": cell.id,
         "arm": arm,
         "num_speculative_tokens": spec.num_speculative_tokens if spec else 0,
         "started": started,
-        **measure_run(records),
-        **watch.measures(min(cell.concurrency, len(prompts))),
-        "foreign_cpu": foreign,
-        "contaminated": foreign > scenario.max_foreign_cpu,
+        **measures,
+        **data.to_row(),
+        "contaminated": measures["foreign_cpu"] > scenario.max_foreign_cpu,
         "is_baseline": arm == BASELINE,
     }
     return row, records

@@ -3,13 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from verispec_bench.client import RequestRecord
 from verispec_bench.exactness import greedy_parity
-from verispec_bench.measure import measure_run
-from verispec_bench.measure.acceptance import accepted_per_round
-from verispec_bench.measure.run import measure_acceptance, total
+from verispec_bench.measure import RunData, measure
 from verispec_bench.record import ResultDirectory
 from verispec_bench.scenario import BASELINE
 from verispec_bench.stats import Block, PairedComparison, Ratio, compare
@@ -73,38 +69,17 @@ def _whole_blocks(rows: Sequence[Row], names: Sequence[str]) -> list[dict[str, R
 
 def _arm_in_cell(rows: Sequence[Row], records: Records) -> Row:
     """One arm in one cell, all blocks pooled."""
-    pooled = [record for row in rows for record in records[row["run"]]]
-    duration = sum(float(row["duration"]) for row in rows)
-    measures = measure_run(pooled)
-    output, prompt = measures["total_output_tokens"], measures["total_input_tokens"]
-    done = measures["completed"]
-
-    def rate(count: int | None) -> float | None:
-        return count / duration if count is not None and done and duration else None
-
     return {
         **{key: rows[0][key] for key in CELL_KEY},
         "arm": rows[0]["arm"],
         "num_speculative_tokens": int(rows[0]["num_speculative_tokens"]),
-        **measures,
-        "duration": duration,
-        "request_throughput": rate(done),
-        "output_throughput": rate(output),
-        "total_token_throughput": rate(total((output, prompt))),
-        "input_len_mean": None if prompt is None else prompt / done,
-        "output_len_mean": None if output is None else output / done,
-        **_batch_size(rows),
-        "accepted_per_round": accepted_per_round([record for record in pooled if record.ok]),
+        **_pooled(rows, records),
     }
 
 
-def _batch_size(rows: Sequence[Row]) -> dict[str, float | None]:
-    """Of the pooled samples of all blocks."""
-    samples = [value for row in rows for value in row["running_samples"] or []]
-    return {
-        "batch_size_mean": float(np.mean(samples)) if samples else None,
-        "batch_size_p95": float(np.percentile(samples, 95)) if samples else None,
-    }
+def _pooled(rows: Sequence[Row], records: Records) -> dict[str, Any]:
+    """All metrics of several runs as one."""
+    return measure(RunData.pooled([RunData.from_row(row, records[row["run"]]) for row in rows]))
 
 
 def _comparison(pairs: Sequence[tuple[Row, Row]], records: Records) -> dict[str, Any]:
@@ -112,11 +87,10 @@ def _comparison(pairs: Sequence[tuple[Row, Row]], records: Records) -> dict[str,
     blocks = [Block(records[ours["run"]], records[theirs["run"]]) for ours, theirs in pairs]
     arm_rows = [theirs for _, theirs in pairs]
     paired = compare(blocks)
-    answers = [record for block in blocks for record in block.arm if record.ok]
     greedy = arm_rows[0]["temperature"] == 0
     parity = greedy_parity((a, b) for block in blocks for a, b in zip(block.baseline, block.arm, strict=True))
-    acceptance = measure_acceptance(answers)
-    reasons = _reasons(pairs, blocks, paired)
+    measures = _pooled(arm_rows, records)
+    reasons = _reasons(pairs, blocks, paired, measures)
     return {
         **{key: arm_rows[0][key] for key in CELL_KEY},
         "num_speculative_tokens": int(arm_rows[0]["num_speculative_tokens"]),
@@ -127,33 +101,22 @@ def _comparison(pairs: Sequence[tuple[Row, Row]], records: Records) -> dict[str,
         "speedup_high": paired.speedup.high,
         "speedup_kind": "output_throughput",
         **_ratio_columns(paired),
-        "tokens_per_step": acceptance["tokens_per_step"],
-        "acceptance_length": acceptance["spec_decode_acceptance_length"],
-        "acceptance_rate": acceptance["spec_decode_acceptance_rate"],
-        **_batch_size(arm_rows),
+        "tokens_per_step": measures["tokens_per_step"],
+        "acceptance_length": measures["spec_decode_acceptance_length"],
+        "acceptance_rate": measures["spec_decode_acceptance_rate"],
+        "batch_size_mean": measures["batch_size_mean"],
+        "batch_size_p95": measures["batch_size_p95"],
         "greedy_identical": parity.identical if greedy else None,
         "greedy_compared": parity.compared if greedy else None,
         "greedy_different": len(parity.divergences) if greedy else None,
         "greedy_divergences": [vars(divergence) for divergence in parity.divergences] if greedy else None,
-        **_fallback(arm_rows),
+        "fallbacks": measures["fallbacks"],
+        "target_only_share": measures["target_only_share"],
         "pairs": paired.pairs,
         "blocks": len(blocks),
         "foreign_cpu_max": max(float(row["foreign_cpu"]) for pair in pairs for row in pair),
         "valid": not reasons,
         "reasons": reasons,
-    }
-
-
-def _fallback(rows: Sequence[Row]) -> dict[str, Any]:
-    """Times that the arm fell back, by reason, and the share of time without drafting; None without the plugin."""
-    known = [row for row in rows if row.get("target_only_s") is not None]
-    reasons = sorted({reason for row in known for reason in row["fallbacks"] or {}})
-    duration = sum(float(row["duration"]) for row in known)
-    return {
-        "fallbacks": {reason: sum((row["fallbacks"] or {}).get(reason, 0) for row in known) for reason in reasons}
-        if known
-        else None,
-        "target_only_share": sum(float(row["target_only_s"]) for row in known) / duration if duration else None,
     }
 
 
@@ -170,7 +133,9 @@ def _ratio_columns(paired: PairedComparison) -> dict[str, float | None]:
     return columns
 
 
-def _reasons(pairs: Sequence[tuple[Row, Row]], blocks: Sequence[Block], paired: PairedComparison) -> list[str]:
+def _reasons(
+    pairs: Sequence[tuple[Row, Row]], blocks: Sequence[Block], paired: PairedComparison, measures: dict[str, Any]
+) -> list[str]:
     """Why the comparison must not be believed; empty for a valid one."""
     rows = [row for pair in pairs for row in pair]
     reasons = []
@@ -191,11 +156,11 @@ def _reasons(pairs: Sequence[tuple[Row, Row]], blocks: Sequence[Block], paired: 
             reasons.append(f"{arm} found prompts in its prefix cache: they were not fresh")
         if counts["preemptions"]:
             reasons.append(f"{arm} preempted {counts['preemptions']} requests: its KV cache is too small for the load")
-    fallbacks = _fallback([theirs for _, theirs in pairs])
-    if faults := {reason: count for reason, count in (fallbacks["fallbacks"] or {}).items() if reason in FAULTS}:
+    if faults := {reason: count for reason, count in (measures["fallbacks"] or {}).items() if reason in FAULTS}:
         listed = ", ".join(f"{reason} ({count})" for reason, count in faults.items())
-        share = fallbacks["target_only_share"]
-        reasons.append(f"the arm fell back to target-only decoding for {share:.0%} of the time: {listed}")
+        share = measures["target_only_share"]
+        time = "an unknown part" if share is None else f"{share:.0%}"
+        reasons.append(f"the arm fell back to target-only decoding for {time} of the time: {listed}")
     if not any(record.num_draft_tokens for block in blocks for record in block.arm):
         reasons.append("nothing was drafted: this is not a speculative arm")
     return reasons
