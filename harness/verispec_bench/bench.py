@@ -8,7 +8,7 @@ import aiohttp
 
 from verispec_bench.client import Sampling, Target, closed_loop
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
-from verispec_bench.measure import ServerWatch, measure_run
+from verispec_bench.measure import RunData, ServerWatch, closed_plateau, measure
 from verispec_bench.scenario import WorkloadFile
 from verispec_bench.workload import load_prompts
 from verispec_bench.workload.source import BUILT_IN
@@ -63,7 +63,8 @@ async def run_bench(base_url: str, model: str | None, load: BenchLoad, sampling:
             on_in_flight=count,
         )
     errors = [record.error for record in records if record.error]
-    return measure_run(records) | watch.measures(min(load.max_concurrency, load.num_prompts)) | {"errors": errors}
+    window = watch.window(closed_plateau(min(load.max_concurrency, load.num_prompts)))
+    return measure(RunData((records,), window, ignore_eos=sampling.ignore_eos)) | {"errors": errors}
 
 
 async def _target(base_url: str, model: str | None) -> Target:

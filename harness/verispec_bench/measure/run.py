@@ -1,56 +1,179 @@
-"""The measures of one run: vLLM's key names where vLLM has the measure."""
+"""What was observed of one run, or of several that are looked at as one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from verispec_bench.client.record import RequestRecord
-from verispec_bench.measure import acceptance, latency
-from verispec_bench.measure.percentiles import describe
+from verispec_bench.errors import UnusableInput
+from verispec_bench.measure.metric import MissingError
+from verispec_bench.measure.slo import Slo
+from verispec_bench.measure.window import ResourceWindow, ServerSample, ServerWindow
+
+COLUMN = "observed"
+"""Of cells.csv: all but the requests, as JSON."""
 
 
-def measure_run(records: Sequence[RequestRecord]) -> dict[str, Any]:
-    """Latencies, throughputs and acceptance over the completed requests; the failed ones are counted."""
-    done = [record for record in records if record.ok]
-    duration = max((record.end_s or 0.0 for record in records), default=0.0)
-    output = total(record.completion_tokens for record in done)
-    prompt = total(record.prompt_tokens for record in done)
-
-    def rate(count: int | None) -> float | None:
-        return count / duration if count is not None and done and duration else None
-
-    measures: dict[str, Any] = {
-        "completed": len(done),
-        "failed": len(records) - len(done),
-        "duration": duration,
-        "total_input_tokens": prompt,
-        "total_output_tokens": output,
-        "request_throughput": rate(len(done)),
-        "output_throughput": rate(output),
-        "total_token_throughput": rate(total((output, prompt))),
-    }
-    for name, of in (("ttft", latency.ttft_s), ("tpot", latency.tpot_s), ("e2el", latency.e2el_s)):
-        measures |= describe([value for record in done if (value := of(record)) is not None], name)
-    measures |= describe([gap for record in done for gap in latency.itl_s(record)], "itl", requests=len(done))
-    return measures | measure_acceptance(done)
+@dataclass(frozen=True)
+class _Observed:
+    server: ServerWindow
+    resources: ResourceWindow
+    slo: Slo | None
+    ignore_eos: bool
 
 
-def total(counts: Iterable[int | None]) -> int | None:
-    """The sum; None if one is unknown, or there is none."""
-    known = list(counts)
-    return sum(c for c in known if c is not None) if known and None not in known else None
+_ADAPTER = TypeAdapter(_Observed)
 
 
-def measure_acceptance(records: Sequence[RequestRecord]) -> dict[str, Any]:
-    """Acceptance under vLLM's keys (the rate in percent), and tokens per step."""
-    speculated = [record for record in records if record.num_spec_steps is not None]
-    rate = acceptance.acceptance_rate(speculated)
+@dataclass(frozen=True)
+class RunData:
+    """Everything that metrics are computed from. Its accessors raise MissingError for what was not observed.
 
-    return {
-        "tokens_per_step": acceptance.tokens_per_step(records),
-        "spec_decode_acceptance_rate": None if rate is None else 100 * rate,
-        "spec_decode_acceptance_length": acceptance.acceptance_length(speculated),
-        "spec_decode_num_drafts": total(record.num_spec_steps for record in speculated),
-        "spec_decode_draft_tokens": total(record.num_draft_tokens for record in speculated),
-        "spec_decode_accepted_tokens": total(record.num_accepted_tokens for record in speculated),
-        "spec_decode_per_position_acceptance_rates": acceptance.per_position_rates(speculated),
-    }
+    Attributes:
+        runs: the requests of each run; times count from the start of their run.
+        server, resources: what was seen beside.
+        slo: the limits that a good request keeps.
+        ignore_eos: answers were to go on to the length asked for.
+
+    """
+
+    runs: tuple[Sequence[RequestRecord], ...]
+    server: ServerWindow = field(default_factory=ServerWindow)
+    resources: ResourceWindow = field(default_factory=ResourceWindow)
+    slo: Slo | None = None
+    ignore_eos: bool = False
+
+    @classmethod
+    def pooled(cls, runs: Sequence["RunData"]) -> "RunData":
+        """Several runs of the same load as one: requests and samples joined, durations and gains added."""
+        return cls(
+            runs=tuple(records for run in runs for records in run.runs),
+            server=ServerWindow.pooled([run.server for run in runs]),
+            resources=ResourceWindow.pooled([run.resources for run in runs]),
+            slo=runs[0].slo,
+            ignore_eos=runs[0].ignore_eos,
+        )
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], records: Sequence[RequestRecord]) -> "RunData":
+        """What a row of cells.csv and its requests keep of a run.
+
+        Raises:
+            UnusableInput: the column `observed` is damaged.
+
+        """
+        if row.get(COLUMN) is None:
+            return cls((records,), *_from_measures(row))
+        try:
+            observed = _ADAPTER.validate_python(row[COLUMN])
+        except ValidationError as error:
+            fault = error.errors()[0]
+            where = ".".join(map(str, fault["loc"]))
+            raise UnusableInput(
+                f"cells.csv: damaged: run {row.get('run')}: {COLUMN}: {where}: {fault['msg']}"
+            ) from error
+        return cls((records,), observed.server, observed.resources, observed.slo, observed.ignore_eos)
+
+    def to_row(self) -> dict[str, Any]:
+        """The column of cells.csv from which, with the requests, `from_row` makes the run again."""
+        observed = _Observed(self.server, self.resources, self.slo, self.ignore_eos)
+        return {COLUMN: _ADAPTER.dump_python(observed, mode="json")}
+
+    @cached_property
+    def records(self) -> list[RequestRecord]:
+        """All requests."""
+        return [record for records in self.runs for record in records]
+
+    @cached_property
+    def done(self) -> list[RequestRecord]:
+        """The requests that completed without a fault."""
+        return [record for record in self.records if record.ok]
+
+    @property
+    def duration_s(self) -> float:
+        """From the start of each run to the end of its last request, failed ones included."""
+        return sum(duration_s(records) for records in self.runs)
+
+    @cached_property
+    def prompt_lens(self) -> list[int]:
+        """Prompt tokens of each completed request."""
+        return known(record.prompt_tokens for record in self.done)
+
+    @cached_property
+    def output_lens(self) -> list[int]:
+        """Output tokens of each completed request."""
+        return known(record.completion_tokens for record in self.done)
+
+    @cached_property
+    def asked_lens(self) -> list[int]:
+        """Output tokens that each completed request asked for."""
+        return known(record.max_tokens for record in self.done)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Of all completed requests."""
+        return sum(self.prompt_lens)
+
+    @property
+    def output_tokens(self) -> int:
+        """Of all completed requests."""
+        return sum(self.output_lens)
+
+    def per_second(self, count: float) -> float:
+        """A rate over the duration; missing where nothing completed."""
+        if not self.done:
+            raise MissingError("completed requests")
+        return count / self.duration_s
+
+    def gain(self, counter: str) -> float:
+        """What a counter of the server gained."""
+        if counter not in self.server.gains:
+            raise MissingError(counter)
+        return self.server.gains[counter]
+
+    def samples(self, gauge: str, steady: bool = True) -> list[float]:
+        """What a gauge of the server showed, at least once; `steady`: while the load was at its plateau."""
+        samples = [sample for sample in self.server.samples if sample.steady or not steady]
+        values = [value for sample in samples if (value := getattr(sample, gauge)) is not None]
+        if not values:
+            raise MissingError(gauge)
+        return values
+
+    def resource(self, name: str) -> float:
+        """What was read of the machine."""
+        value: float | None = getattr(self.resources, name)
+        if value is None:
+            raise MissingError(name)
+        return value
+
+
+def duration_s(records: Sequence[RequestRecord]) -> float:
+    """Of one run."""
+    return max((record.end_s or 0.0 for record in records), default=0.0)
+
+
+def known(counts: Iterable[int | None]) -> list[int]:
+    """The counts.
+
+    Raises:
+        MissingError: one is unknown, or there is none.
+
+    """
+    given = list(counts)
+    numbers = [count for count in given if count is not None]
+    if not numbers or len(numbers) < len(given):
+        raise MissingError("a count")
+    return numbers
+
+
+def _from_measures(row: Mapping[str, Any]) -> tuple[ServerWindow, ResourceWindow]:
+    """Of a row that was written before the column `observed` was: its counters are columns."""
+    names = ("prefix_cache_queries", "prefix_cache_hits", "preemptions", "engine_steps", "drafts", "draft_tokens")
+    gains = {name: row[name] for name in (*names, "accepted_tokens", "target_only_s") if row.get(name) is not None}
+    gains |= {f"fallbacks.{reason}": count for reason, count in (row.get("fallbacks") or {}).items()}
+    running = row.get("running_samples") or []
+    samples = tuple(ServerSample(None, None, True, running=value) for value in running)
+    return ServerWindow(gains, samples), ResourceWindow(foreign_cpu=row.get("foreign_cpu"))

@@ -11,10 +11,11 @@ import pandas as pd
 
 from verispec_bench.client.record import RequestRecord
 from verispec_bench.errors import UnusableInput
+from verispec_bench.measure import STRUCTURED
 from verispec_bench.record.atomic import finite, write_json, write_text
 from verispec_bench.record.manifest import identity_differences
 
-_STRUCTURED = ("spec_decode_per_position_acceptance_rates", "running_samples", "fallbacks")
+_STRUCTURED = (*STRUCTURED, "running_samples")
 """Columns of cells.csv that hold JSON."""
 
 
@@ -107,7 +108,10 @@ class ResultDirectory:
                 raise UnusableInput(f"{cells}: damaged: it has no column 'run'")
             for row in frame.to_dict("records"):
                 clean = {str(key): None if pd.isna(value) else value for key, value in row.items()}
-                clean |= {name: json.loads(str(clean[name])) for name in _STRUCTURED if clean.get(name)}
+                try:
+                    clean |= {name: json.loads(str(clean[name])) for name in _STRUCTURED if clean.get(name)}
+                except ValueError as error:
+                    raise UnusableInput(f"{cells}: damaged: run {clean['run']}: {error}") from error
                 results._rows[str(clean["run"])] = clean
         return results
 

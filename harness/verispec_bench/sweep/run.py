@@ -10,7 +10,16 @@ from verispec_bench.arrival import schedule
 from verispec_bench.client import Request, RequestRecord, Sampling, Target, run_load
 from verispec_bench.errors import InfrastructureFailed
 from verispec_bench.launch import Fleet
-from verispec_bench.measure import CpuWatch, ServerWatch, measure_run
+from verispec_bench.measure import (
+    MAX_JUMP_S,
+    ResourceWatch,
+    RunData,
+    ServerWatch,
+    Slo,
+    closed_plateau,
+    measure,
+    middle_of,
+)
 from verispec_bench.scenario import BASELINE, Cell, Scenario
 from verispec_bench.server import ServerProcess
 from verispec_bench.workload import Prompt
@@ -58,6 +67,17 @@ def requests_of(scenario: Scenario, cell: Cell, prompts: Sequence[Prompt], seed:
     ]
 
 
+def _contamination(scenario: Scenario, measures: dict[str, Any]) -> list[str]:
+    """What happened to the machine during a run; such a run is made again."""
+    foreign, jump = measures["foreign_cpu"] or 0.0, measures["clock_jump_s"] or 0.0
+    reasons = []
+    if foreign > scenario.max_foreign_cpu:
+        reasons.append(f"other processes used {foreign:.0%} of the machine's processors")
+    if abs(jump) > MAX_JUMP_S:
+        reasons.append(f"the clock jumped by {jump:.1f} s")
+    return reasons
+
+
 async def run_block(
     scenario: Scenario,
     cell: Cell,
@@ -80,9 +100,12 @@ async def run_block(
         in_flight = now
 
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    cpu = CpuWatch(other.pid for other in servers.running)
+    beside = [other.pid for other in servers.running if other is not server]
     limit = cell.concurrency or scenario.load.max_concurrency
-    async with ServerWatch(server.base_url, lambda: in_flight) as watch:
+    async with (
+        ServerWatch(server.base_url, lambda: in_flight) as watch,
+        ResourceWatch(server.pid, beside) as resources,
+    ):
         load = await run_load(
             Target(server.base_url, server.command.model),
             requests,
@@ -92,18 +115,30 @@ async def run_block(
             on_done=lambda record: on_request(),
             on_in_flight=count,
         )
-        foreign = cpu.foreign_share()
+    due = [request.due_s for request in requests if request.due_s is not None]
+    steady = middle_of(due) if due else closed_plateau(min(limit or len(requests), len(requests)))
+    goodput = scenario.load.goodput
+    data = RunData(
+        (load.records,),
+        watch.window(steady),
+        resources.window(),
+        slo=Slo(**goodput.model_dump()) if goodput else None,
+        ignore_eos=scenario.load.ignore_eos,
+    )
+    measures = measure(data)
+    contamination = _contamination(scenario, measures)
     spec = scenario.arms.get(arm)
     row = {
         **cell.key(),
         "arm": arm,
         "num_speculative_tokens": spec.num_speculative_tokens if spec else 0,
         "started": started,
-        **measure_run(load.records),
-        **watch.measures(min(limit or len(requests), len(requests))),
-        "foreign_cpu": foreign,
-        "slo_share": good_share(load.records, goodput) if goodput else None,
-        "contaminated": foreign > scenario.max_foreign_cpu,
+        **measures,
+        **data.to_row(),
+        "client_busy": load.client.busy_share if load.client else None,
+        "client_lag_ms": 1000 * load.client.loop_lag_p99_s if load.client else None,
+        "contaminated": bool(contamination),
+        "contamination": "; ".join(contamination) or None,
         "is_baseline": arm == BASELINE,
     }
     return row, load.records

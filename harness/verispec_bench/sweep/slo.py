@@ -5,11 +5,9 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
-from verispec_bench.client import RequestRecord
-from verispec_bench.measure.slo import Slo
 from verispec_bench.record import Run
 from verispec_bench.scenario import BASELINE, Cell
-from verispec_bench.scenario.load import Goodput, SloSearch
+from verispec_bench.scenario.load import SloSearch
 from verispec_bench.sweep.execute import Execution
 from verispec_bench.sweep.run import requests_of
 from verispec_bench.workload import Prompt
@@ -47,7 +45,7 @@ async def search(execution: Execution, planned: PlannedSearch) -> None:
             requests = requests_of(scenario, cell, prompts, f"{PREFIX}{planned.cell.workload} {step}")
             run = Run(PREFIX + cell.id, step, 0, arm)
             row = await execution.measure(run, cell, requests)
-            low, high = (rate, high) if is_met(row["slo_share"], settings) else (low, rate)
+            low, high = (rate, high) if is_met(row["goodput_share"], settings) else (low, rate)
 
 
 def _between(low: float, high: float) -> float:
@@ -58,12 +56,6 @@ def _between(low: float, high: float) -> float:
 def is_met(share: float | None, settings: SloSearch) -> bool:
     """Enough of the requests were good."""
     return share is not None and share >= settings.share
-
-
-def good_share(records: Sequence[RequestRecord], goodput: Goodput) -> float:
-    """Share of all requests that kept every limit; failed ones did not."""
-    slo = Slo(**goodput.model_dump())
-    return sum(slo.met(record) for record in records) / len(records)
 
 
 def slo_rates(rows: Sequence[Mapping[str, Any]], scenario: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -91,7 +83,7 @@ def slo_rates(rows: Sequence[Mapping[str, Any]], scenario: Mapping[str, Any]) ->
         base = rates.get(BASELINE)
         for arm, runs in arms.items():
             rate = rates[arm]
-            probes = sorted((float(run["request_rate"]), run["slo_share"]) for run in runs)
+            probes = sorted((float(run["request_rate"]), run["goodput_share"]) for run in runs)
             found.append(
                 dict(zip(KEY, key, strict=True))
                 | {
@@ -105,4 +97,4 @@ def slo_rates(rows: Sequence[Mapping[str, Any]], scenario: Mapping[str, Any]) ->
 
 
 def _highest(runs: Sequence[Mapping[str, Any]], settings: SloSearch) -> float | None:
-    return max((float(run["request_rate"]) for run in runs if is_met(run["slo_share"], settings)), default=None)
+    return max((float(run["request_rate"]) for run in runs if is_met(run["goodput_share"], settings)), default=None)

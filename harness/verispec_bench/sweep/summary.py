@@ -3,12 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from verispec_bench.exactness import greedy_parity
-from verispec_bench.measure import measure_run
-from verispec_bench.measure.acceptance import accepted_per_round
-from verispec_bench.measure.run import measure_acceptance, total
+from verispec_bench.measure import RunData, measure
 from verispec_bench.record import ResultDirectory
 from verispec_bench.scenario import BASELINE, CONTROL, DEFAULT_BASELINE
 from verispec_bench.stats import PairedComparison, Ratio
@@ -17,11 +13,17 @@ from verispec_bench.sweep.pairs import Records, Row, paired, whole_blocks
 from verispec_bench.sweep.schedulers import two_schedulers
 from verispec_bench.sweep.slo import PREFIX as SEARCH_PREFIX
 from verispec_bench.sweep.slo import slo_rates
-from verispec_bench.sweep.validity import fallback, reasons_against
+from verispec_bench.sweep.validity import reasons_against
 
 CELL_KEY = (
     "workload", "concurrency", "request_rate", "input_len", "output_len", "temperature", "max_num_seqs", "dtype",
 )  # fmt: skip
+
+_MEASURED_BESIDE = (
+    "tokens_per_step", "batch_size_mean", "batch_size_p95", "fallbacks", "target_only_share", "max_feasible_batch",
+    "committed_tokens_per_device_second", "committed_tokens_per_gib",
+)  # fmt: skip
+"""Of the arm, in each comparison."""
 
 
 def summarise(results: ResultDirectory, complete: bool | None = None) -> dict[str, Any]:
@@ -81,38 +83,17 @@ def _baselines_of(arm: str, names: Sequence[str]) -> list[str]:
 
 def _arm_in_cell(rows: Sequence[Row], records: Records) -> Row:
     """One arm in one cell, all blocks pooled."""
-    pooled = [record for row in rows for record in records[row["run"]]]
-    duration = sum(float(row["duration"]) for row in rows)
-    measures = measure_run(pooled)
-    output, prompt = measures["total_output_tokens"], measures["total_input_tokens"]
-    done = measures["completed"]
-
-    def rate(count: int | None) -> float | None:
-        return count / duration if count is not None and done and duration else None
-
     return {
         **{key: rows[0].get(key) for key in CELL_KEY},
         "arm": rows[0]["arm"],
         "num_speculative_tokens": int(rows[0]["num_speculative_tokens"]),
-        **measures,
-        "duration": duration,
-        "request_throughput": rate(done),
-        "output_throughput": rate(output),
-        "total_token_throughput": rate(total((output, prompt))),
-        "input_len_mean": None if prompt is None else prompt / done,
-        "output_len_mean": None if output is None else output / done,
-        **_batch_size(rows),
-        "accepted_per_round": accepted_per_round([record for record in pooled if record.ok]),
+        **_pooled(rows, records),
     }
 
 
-def _batch_size(rows: Sequence[Row]) -> dict[str, float | None]:
-    """Of the pooled samples of all blocks."""
-    samples = [value for row in rows for value in row["running_samples"] or []]
-    return {
-        "batch_size_mean": float(np.mean(samples)) if samples else None,
-        "batch_size_p95": float(np.percentile(samples, 95)) if samples else None,
-    }
+def _pooled(rows: Sequence[Row], records: Records) -> dict[str, Any]:
+    """All metrics of several runs as one."""
+    return measure(RunData.pooled([RunData.from_row(row, records[row["run"]]) for row in rows]))
 
 
 def _comparison(
@@ -129,8 +110,8 @@ def _comparison(
     both = [(records[block[baseline]["run"]], records[block[arm]["run"]]) for block in blocks]
     greedy = arm_rows[0]["temperature"] == 0
     parity = greedy_parity(pair for ours, theirs in both for pair in zip(ours, theirs, strict=True))
-    acceptance = measure_acceptance([record for _, theirs in both for record in theirs if record.ok])
-    reasons = reasons_against(blocks, baseline, arm, both, found, workload)
+    measures = _pooled(arm_rows, records)
+    reasons = reasons_against(blocks, baseline, arm, both, found, measures, workload)
     return {
         **{key: arm_rows[0].get(key) for key in CELL_KEY},
         "cell": arm_rows[0]["cell"],
@@ -142,15 +123,13 @@ def _comparison(
         "speedup_high": found.speedup.high,
         "speedup_kind": "output_throughput" if arm_rows[0]["request_rate"] is None else "mean_e2el",
         **_ratio_columns(found),
-        "tokens_per_step": acceptance["tokens_per_step"],
-        "acceptance_length": acceptance["spec_decode_acceptance_length"],
-        "acceptance_rate": acceptance["spec_decode_acceptance_rate"],
-        **_batch_size(arm_rows),
+        "acceptance_length": measures["spec_decode_acceptance_length"],
+        "acceptance_rate": measures["spec_decode_acceptance_rate"],
+        **{name: measures[name] for name in _MEASURED_BESIDE},
         "greedy_identical": parity.identical if greedy else None,
         "greedy_compared": parity.compared if greedy else None,
         "greedy_different": len(parity.divergences) if greedy else None,
         "greedy_divergences": [vars(divergence) for divergence in parity.divergences] if greedy else None,
-        **fallback(arm_rows),
         "pairs": found.pairs,
         "blocks": len(blocks),
         "foreign_cpu_max": max(float(block[side]["foreign_cpu"]) for block in blocks for side in (baseline, arm)),

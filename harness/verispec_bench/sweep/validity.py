@@ -30,12 +30,14 @@ def reasons_against(
     arm: str,
     answers: Answers,
     found: PairedComparison,
+    measures: Mapping[str, Any],
     workload: Mapping[str, Any],
 ) -> list[str]:
     """One sentence for each thing that is wrong; empty for a valid comparison.
 
     Args:
         answers: of both arms, by block.
+        measures: of the arm, all blocks pooled.
         workload: what the manifest says of the prompts.
 
     """
@@ -46,21 +48,8 @@ def reasons_against(
         *_disturbance_reasons(pairs),
         *_cache_reasons(baseline, arm, pairs, bool(workload.get("shares_prefix"))),
         *_length_reasons(answers),
-        *([] if arm in TARGET_ONLY else _speculation_reasons(pairs, answers)),
+        *([] if arm in TARGET_ONLY else _speculation_reasons(measures, answers)),
     ]
-
-
-def fallback(rows: Sequence[Row]) -> dict[str, Any]:
-    """Times that the arm fell back, by reason, and the share of time without drafting; None without the plugin."""
-    known = [row for row in rows if row.get("target_only_s") is not None]
-    reasons = sorted({reason for row in known for reason in row["fallbacks"] or {}})
-    duration = sum(float(row["duration"]) for row in known)
-    return {
-        "fallbacks": {reason: sum((row["fallbacks"] or {}).get(reason, 0) for row in known) for reason in reasons}
-        if known
-        else None,
-        "target_only_share": sum(float(row["target_only_s"]) for row in known) / duration if duration else None,
-    }
 
 
 def _workload_reasons(workload: Mapping[str, Any]) -> list[str]:
@@ -127,13 +116,13 @@ def _length_reasons(answers: Answers) -> list[str]:
     return [f"the arms' answers have {totals[0]:.0f} and {totals[1]:.0f} tokens: they did different work"]
 
 
-def _speculation_reasons(pairs: Sequence[tuple[Row, Row]], answers: Answers) -> list[str]:
+def _speculation_reasons(measures: Mapping[str, Any], answers: Answers) -> list[str]:
     reasons = []
-    fallbacks = fallback([theirs for _, theirs in pairs])
-    if faults := {reason: count for reason, count in (fallbacks["fallbacks"] or {}).items() if reason in FAULTS}:
+    if faults := {reason: count for reason, count in (measures["fallbacks"] or {}).items() if reason in FAULTS}:
         listed = ", ".join(f"{reason} ({count})" for reason, count in faults.items())
-        share = fallbacks["target_only_share"]
-        reasons.append(f"the arm fell back to target-only decoding for {share:.0%} of the time: {listed}")
+        share = measures["target_only_share"]
+        time = "an unknown part" if share is None else f"{share:.0%}"
+        reasons.append(f"the arm fell back to target-only decoding for {time} of the time: {listed}")
     if not any(record.num_draft_tokens for _, theirs in answers for record in theirs):
         reasons.append("nothing was drafted: this is not a speculative arm")
     return reasons
