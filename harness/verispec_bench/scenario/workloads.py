@@ -1,20 +1,125 @@
 """Where a scenario's prompts come from."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
 
 from verispec_bench.scenario.strict import Name, Strict
+
+BuiltIn = Literal["code-edit", "chat", "summarise"]
+Text = Literal["code", "prose"]
+"""Of the running interpreter's standard library."""
 
 
 class WorkloadFile(Strict):
     """Prompts from a JSONL file in Spec-Bench ("turns"), ShareGPT ("conversations") or plain ("prompt") form."""
 
     name: Name
+    kind: Literal["file"] = "file"
     file: str
 
 
-Workload = Literal["code-edit", "chat"] | WorkloadFile
+class FixedLength(Strict):
+    """Real text, cut to exactly the load's `input_len` tokens and sent as ids.
+
+    Attributes:
+        of: which text.
+
+    """
+
+    name: Name
+    kind: Literal["fixed-length"]
+    of: Text = "code"
+
+
+class MultiTurn(Strict):
+    """Every turn of conversations with recorded replies.
+
+    Attributes:
+        file: JSONL in ShareGPT form; None: the project's own conversations.
+
+    """
+
+    name: Name
+    kind: Literal["multi-turn"]
+    file: str | None = None
+
+
+class SharedPrefix(Strict):
+    """Distinct questions under one long system text.
+
+    Attributes:
+        prefix_chars: its length.
+
+    """
+
+    name: Name
+    kind: Literal["shared-prefix"]
+    prefix_chars: int = Field(default=4000, ge=100)
+
+
+class RandomIds(Strict):
+    """`input_len` random tokens: a load without meaning, from which no speedup may be claimed.
+
+    Attributes:
+        vocab_size: ids are drawn below it; None: from the model's directory, without its special tokens.
+
+    """
+
+    name: Name
+    kind: Literal["random"]
+    vocab_size: int | None = Field(default=None, ge=2)
+
+
+class Trace(Strict):
+    """Prompts and answers as long as those of a recorded trace.
+
+    Attributes:
+        file: JSONL in Mooncake's form or CSV in Azure's (verispec_bench.arrival.trace).
+        of: which text the prompts are cut from.
+        requests: only the first so many lines; None: all.
+
+    """
+
+    name: Name
+    kind: Literal["trace"]
+    file: str
+    of: Text = "code"
+    requests: int | None = Field(default=None, ge=1)
+
+
+def _kind(value: Any) -> str | None:
+    """What a workload of a scenario file is to be read as; without a kind it is a file."""
+    if isinstance(value, str):
+        return "built-in"
+    kind = value.get("kind", "file") if isinstance(value, dict) else getattr(value, "kind", None)
+    return kind if isinstance(kind, str) else None
+
+
+Workload = Annotated[
+    Annotated[BuiltIn, Tag("built-in")]
+    | Annotated[WorkloadFile, Tag("file")]
+    | Annotated[FixedLength, Tag("fixed-length")]
+    | Annotated[MultiTurn, Tag("multi-turn")]
+    | Annotated[SharedPrefix, Tag("shared-prefix")]
+    | Annotated[RandomIds, Tag("random")]
+    | Annotated[Trace, Tag("trace")],
+    Discriminator(
+        _kind,
+        custom_error_type="workload_kind",
+        custom_error_message=(
+            "give the name of a workload, or a mapping whose kind is "
+            "file, fixed-length, multi-turn, shared-prefix, random or trace"
+        ),
+    ),
+]
 
 
 def needs_input_len(workload: Workload) -> bool:
     """Its prompts have an exact length, which the load chooses."""
-    return False
+    return isinstance(workload, FixedLength | RandomIds)
+
+
+def name_of(workload: Workload) -> str:
+    """What results call it."""
+    return workload if isinstance(workload, str) else workload.name
