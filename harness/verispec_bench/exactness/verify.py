@@ -26,7 +26,7 @@ from verispec_bench.record import ResultDirectory, build_manifest
 from verispec_bench.record.atomic import write_json
 from verispec_bench.scenario import BASELINE, Verification
 from verispec_bench.server import Interpreter, ServerProcess, is_gone, probe_interpreter, server_command
-from verispec_bench.workload import Prompt
+from verispec_bench.workload import Prompt, Workload
 
 COMPLETIONS, ANSWERS, SUMMARY = Path("completions.jsonl"), Path("answers.jsonl"), Path("verify.json")
 Servers = Mapping[str, ServerProcess]
@@ -68,7 +68,8 @@ def prepare_verification(scenario: Verification) -> PreparedVerification:
     interpreter = probe_interpreter(scenario.server.python)
     for arm in (BASELINE, *scenario.arms):
         server_command(scenario, arm, interpreter, port=0)
-    named = {"parity": [Prompt(prompt.id, prompt.text) for prompt in prompts]} if prompts else {}
+    corpus_ = Workload("parity", tuple(Prompt(prompt.id, prompt.text) for prompt in prompts))
+    named = {"parity": corpus_} if prompts else {}
     manifest = build_manifest("verify", scenario, interpreter, named)
     chunks = plan_chunks(scenario.exactness, list(scenario.arms)) if scenario.exactness else []
     return PreparedVerification(scenario, interpreter, manifest, chunks, prompts)

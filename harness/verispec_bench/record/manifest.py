@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -16,17 +17,17 @@ import psutil
 from verispec_bench.model import resolve_model
 from verispec_bench.scenario import Setup
 from verispec_bench.server.interpreter import Interpreter
-from verispec_bench.workload import Prompt, prompts_digest
+from verispec_bench.workload import Workload
 
 
 def build_manifest(
-    verb: str, scenario: Setup, interpreter: Interpreter, prompts: dict[str, list[Prompt]]
+    verb: str, scenario: Setup, interpreter: Interpreter, workloads: Mapping[str, Workload]
 ) -> dict[str, Any]:
     """The manifest before any server was started; `servers` and `complete` are filled in by the run.
 
     Args:
         verb: what the scenario is used for: one file may serve several.
-        prompts: of each workload.
+        workloads: by name.
 
     """
     identity = {
@@ -34,7 +35,13 @@ def build_manifest(
         "scenario": scenario.model_dump(mode="json"),
         "model": _model_identity(resolve_model(scenario.model)),
         "workloads": {
-            name: {"prompts": len(source), "sha256": prompts_digest(source)} for name, source in prompts.items()
+            name: {
+                "prompts": len(source.prompts),
+                "sha256": source.digest,
+                "shares_prefix": source.shares_prefix,
+                "invalid_because": source.not_for_speedup,
+            }
+            for name, source in workloads.items()
         },
         "versions": interpreter.versions | {"python": interpreter.python, "verispec": version("verispec")},
         "sources_sha256": _sources_digest(),

@@ -29,10 +29,12 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def load_label(comparison: Comparison) -> str:
-    """Of a closed loop its concurrency, of an open loop its rate: "c=4", "2.5/s"."""
+    """Of a closed loop its concurrency, of an open loop its rate: "c=4", "2.5/s", "trace x2"."""
     if comparison["concurrency"] is not None:
         return f"c={comparison['concurrency']}"
-    return f"{comparison['request_rate']:g}/s"
+    if comparison["request_rate"] is not None:
+        return f"{comparison['request_rate']:g}/s"
+    return f"trace x{comparison['trace_speed']:g}"
 
 
 def setting_label(comparison: Comparison, among: Sequence[Comparison]) -> str:

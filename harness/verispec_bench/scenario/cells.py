@@ -4,8 +4,9 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
+from verispec_bench.scenario.load import Load
 from verispec_bench.scenario.schema import Scenario
-from verispec_bench.scenario.workloads import Workload, needs_input_len
+from verispec_bench.scenario.workloads import Trace, Workload, name_of, needs_input_len
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Cell:
         max_num_seqs: the servers' batch limit.
         dtype: the servers'.
         input_len: fixed prompt length in tokens; None: the workload's own lengths.
-        request_rate: arrivals per second; None: closed loop.
+        request_rate: arrivals per second; None: closed loop, or a trace.
+        trace_speed: how many times as fast as recorded a trace is replayed; None: no trace.
 
     """
 
@@ -32,11 +34,20 @@ class Cell:
     dtype: str
     input_len: int | None = None
     request_rate: float | None = None
+    trace_speed: float | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Requests are sent when they are due, whatever is answered."""
+        return self.concurrency is None
 
     @property
     def id(self) -> str:
         """Short and unique within a scenario."""
-        load = f"c{self.concurrency}" if self.concurrency else f"r{self.request_rate:g}"
+        if self.concurrency is not None:
+            load = f"c{self.concurrency}"
+        else:
+            load = f"x{self.trace_speed:g}" if self.request_rate is None else f"r{self.request_rate:g}"
         lengths = [f"in{self.input_len}"] if self.input_len else []
         parts = [self.workload, load, *lengths, f"out{self.output_len}", f"t{self.temperature:g}"]
         return "/".join([*parts, f"s{self.max_num_seqs}", self.dtype])
@@ -49,29 +60,53 @@ class Cell:
 def cells_of(scenario: Scenario) -> list[Cell]:
     """All cells in the order in which they are run: one start of the servers after the other, light loads first."""
     load = scenario.load
-    loads: list[tuple[int | None, float | None]] = [(concurrency, None) for concurrency in load.concurrency]
-    loads += [(None, rate) for rate in load.request_rate]
     return [
         Cell(
-            workload=workload if isinstance(workload, str) else workload.name,
-            concurrency=concurrency,
+            workload=name_of(workload),
             output_len=output_len,
             temperature=temperature,
             max_num_seqs=variant.server.max_num_seqs,
             dtype=variant.server.dtype,
             input_len=input_len,
-            request_rate=rate,
+            **how_much,
         )
         for variant in scenario.variants()
-        for output_len, temperature, (concurrency, rate), workload in product(
-            load.output_len, load.temperature, loads, scenario.workloads
-        )
-        for input_len in _input_lengths(scenario, workload)
+        for output_len, temperature in product(load.output_len, load.temperature)
+        for how_much, workload in _loads(load, scenario.workloads)
+        for input_len in (load.input_len if needs_input_len(workload) else [None])
     ]
 
 
-def _input_lengths(scenario: Scenario, workload: Workload) -> list[int | None]:
-    return list(scenario.load.input_len) if needs_input_len(workload) else [None]
+def searched_cells(scenario: Scenario) -> list[Cell]:
+    """Cells of which the highest rate within the SLO is looked for; their own rate is not yet known."""
+    load = scenario.load
+    return [
+        Cell(
+            workload=name_of(workload),
+            concurrency=None,
+            output_len=output_len,
+            temperature=temperature,
+            max_num_seqs=scenario.server.max_num_seqs,
+            dtype=scenario.server.dtype,
+            input_len=input_len,
+        )
+        for output_len, temperature, workload in product(load.output_len, load.temperature, scenario.workloads)
+        if load.slo_search and not isinstance(workload, Trace)
+        for input_len in (load.input_len if needs_input_len(workload) else [None])
+    ]
+
+
+def _loads(load: Load, workloads: list[Workload]) -> list[tuple[dict[str, Any], Workload]]:
+    """Each load with each workload; a trace has its own arrivals and knows no other."""
+    made: list[dict[str, Any]] = [{"concurrency": concurrency} for concurrency in load.concurrency]
+    made += [{"concurrency": None, "request_rate": rate} for rate in load.request_rate]
+    loads = [(how_much, workload) for how_much in made for workload in workloads if not isinstance(workload, Trace)]
+    return loads + [
+        ({"concurrency": None, "trace_speed": speed}, workload)
+        for speed in load.trace_speed
+        for workload in workloads
+        if isinstance(workload, Trace)
+    ]
 
 
 def requests_per_block(scenario: Scenario, cell: Cell) -> int:

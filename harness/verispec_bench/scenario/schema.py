@@ -9,7 +9,7 @@ from verispec_bench.scenario.grid import expand
 from verispec_bench.scenario.load import Load
 from verispec_bench.scenario.servers import BASELINE, CONTROL, DEFAULT_BASELINE, TARGET_ONLY, Arm, Server, ServerAxes
 from verispec_bench.scenario.strict import Name, Strict, distinct
-from verispec_bench.scenario.workloads import Workload
+from verispec_bench.scenario.workloads import Trace, Workload, name_of, needs_input_len
 
 VERIFIED = {"exactness", "parity"}
 """The sections that `verispec verify` reads."""
@@ -66,7 +66,7 @@ class Setup(Strict):
             raise ValueError(f"the arm {taken[0]!r} is made by the harness: give only speculative arms")
         if not self.arms and not self.control and not self.deployment_default:
             raise ValueError("has no arms, so there is nothing to compare")
-        distinct([workload if isinstance(workload, str) else workload.name for workload in self.workloads])
+        distinct([name_of(workload) for workload in self.workloads])
         return self
 
     @property
@@ -109,6 +109,18 @@ class Scenario(Setup):
         if isinstance(data, dict) and data.keys() & VERIFIED and not data.keys() & {"workloads", "load"}:
             raise ValueError("has no workloads and no load, so there is nothing to sweep; it is for: verispec verify")
         return data
+
+    @model_validator(mode="after")
+    def _has_cells(self) -> "Scenario":
+        load, made = self.load, [workload for workload in self.workloads if not isinstance(workload, Trace)]
+        if made and not (load.concurrency or load.request_rate or load.slo_search):
+            raise ValueError("load needs concurrency (closed loop), request_rate (open loop) or slo_search")
+        for workload in self.workloads:
+            if needs_input_len(workload) and not load.input_len:
+                raise ValueError(f"workload {name_of(workload)} has no length of its own: load needs input_len")
+        if load.input_len and not any(map(needs_input_len, self.workloads)):
+            raise ValueError("load has input_len, but no workload has prompts of a length that can be chosen")
+        return self
 
 
 class Verification(Setup):

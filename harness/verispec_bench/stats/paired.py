@@ -66,7 +66,7 @@ def compare(blocks: Sequence[Block], *, open_loop: bool = False, trim: float = 0
         return PairedComparison(Ratio(), {}, 0)
     sides = [[r for block in kept for r in block.baseline], [r for block in kept for r in block.arm]]
     if open_loop:
-        speedup = interval(sizes, _mean_ratio(*reversed([_column(latency.e2el_s, side) for side in sides])))
+        speedup = interval(sizes, _mean_ratio(*(_column(latency.e2el_s, side) for side in sides)))
     else:
         speedup = interval(sizes, _throughput_ratio(*sides))
         speedup = speedup if trim else _around(_ratio_of_runs(blocks, kept), speedup)
@@ -74,7 +74,7 @@ def compare(blocks: Sequence[Block], *, open_loop: bool = False, trim: float = 0
     return PairedComparison(
         speedup=speedup,
         latency={
-            f"p{which}_{name}": interval(sizes, _percentile_ratio(*columns[name], which))
+            f"p{which}_{name}": interval(sizes, _percentile_ratio(columns[name], which))
             for name in LATENCIES
             for which in (50, 95)
             if which == 50 or sum(sizes) >= MIN_FOR_P95
@@ -113,11 +113,12 @@ def _throughput_ratio(baseline: Sequence[RequestRecord], arm: Sequence[RequestRe
     return statistic
 
 
-def _mean_ratio(below: Floats, above: Floats) -> Statistic:
-    return lambda rows: np.asarray(np.log(above[rows].mean(axis=-1) / below[rows].mean(axis=-1)))
+def _mean_ratio(baseline: Floats, arm: Floats) -> Statistic:
+    return lambda rows: np.asarray(np.log(baseline[rows].mean(axis=-1) / arm[rows].mean(axis=-1)))
 
 
-def _percentile_ratio(baseline: Floats, arm: Floats, which: int) -> Statistic:
+def _percentile_ratio(columns: Sequence[Floats], which: int) -> Statistic:
+    baseline, arm = columns
     undefined = np.isnan(baseline) | np.isnan(arm)
     percentile = np.nanpercentile if undefined.any() else np.percentile
     ours, theirs = np.where(undefined, np.nan, baseline), np.where(undefined, np.nan, arm)

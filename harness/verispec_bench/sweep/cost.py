@@ -48,7 +48,9 @@ def _seconds(block: PlannedBlock, arm: str, known: Mapping[tuple[str, int], floa
     cell, requests = block.cell, len(block.attempts[0])
     if cell.request_rate is not None:
         return requests / cell.request_rate
-    assert cell.concurrency is not None
+    if cell.concurrency is None:
+        at_s = [prompt.at_s or 0.0 for prompt in block.attempts[0]]
+        return (at_s[-1] - at_s[0]) / (cell.trace_speed or 1.0)
     speeds = [(abs(c - cell.concurrency), speed) for (name, c), speed in known.items() if name == arm]
     return requests * cell.output_len / min(speeds)[1] if speeds else None
 

@@ -13,7 +13,7 @@ def describe_plan(sweep: PreparedSweep) -> dict[str, Any]:
     """Cells, blocks, servers, cost and identity; `text` is for people."""
     scenario = sweep.scenario
     cells: dict[str, dict[str, Any]] = {}
-    for block in sweep.blocks:
+    for block in sweep.plan.blocks:
         if block.index < scenario.load.blocks:
             cell = cells.setdefault(block.cell.id, {**block.cell.key(), "requests_per_arm": 0, "order": []})
             cell["requests_per_arm"] += len(block.attempts[0])
@@ -26,7 +26,7 @@ def describe_plan(sweep: PreparedSweep) -> dict[str, Any]:
         for arm in variant.all_arms
     }
     known = measured_speeds(Path("results"), sweep.manifest["identity"])
-    cost = cost_of(sweep.blocks, scenario.load.blocks, known)
+    cost = cost_of(sweep.plan.blocks, scenario.load.blocks, known)
     return {
         "scenario": scenario.name,
         "identity_sha256": sweep.manifest["identity_sha256"],

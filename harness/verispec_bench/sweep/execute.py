@@ -1,7 +1,7 @@
 """Runs a plan on servers that are up: measures, notices contamination, measures again, keeps every run."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,8 @@ from verispec_bench.scenario import Cell, Scenario
 from verispec_bench.server import ServerProcess, is_gone
 from verispec_bench.sweep.plan import PlannedBlock
 from verispec_bench.sweep.precision import needs_more
-from verispec_bench.sweep.run import requests_of, run_block
+from verispec_bench.sweep.run import as_sent, requests_of, run_block
+from verispec_bench.workload import Prompt, Workload
 
 
 @dataclass
@@ -22,6 +23,7 @@ class Execution:
 
     Attributes:
         scenario: the variant.
+        workloads: where the prompts come from.
         servers: up, or started as they are used.
         results: what is there is not run again.
         deadline: time.monotonic() after which no cell gets further blocks; None: none.
@@ -32,6 +34,7 @@ class Execution:
     """
 
     scenario: Scenario
+    workloads: Mapping[str, Workload]
     servers: Fleet
     results: ResultDirectory
     deadline: float | None = None
@@ -62,12 +65,25 @@ class Execution:
         for attempt, prompts in enumerate(block.attempts):
             if self._was_interrupted(block, attempt) and attempt + 1 < len(block.attempts):
                 continue  # a pair across two starts of the servers would be no pair
-            requests = requests_of(self.scenario, block.cell, prompts, f"{block.cell.id} {block.index} {attempt}")
+            seed = f"{block.cell.id} {block.index} {attempt}"
+            requests = await self.requests(block.cell, prompts, seed, block.arms[0])
             for position, arm in enumerate(block.arms):
                 await self.measure(Run(block.cell.id, block.index, attempt, arm), block.cell, requests, position)
             runs = [self.results.row(Run(block.cell.id, block.index, attempt, arm)) for arm in block.arms]
             if not any(row["contaminated"] for row in runs):
                 break
+
+    async def requests(self, cell: Cell, prompts: Sequence[Prompt], seed: str, arm: str) -> list[Request]:
+        """What is sent for these prompts, the same to every arm.
+
+        Args:
+            seed: of the arrivals.
+            arm: whose server makes token ids of texts, where lengths count.
+
+        """
+        server, workload = await self.servers.use(arm), self.workloads[cell.workload]
+        sent = await as_sent(workload, prompts, cell.input_len, server)
+        return requests_of(self.scenario, cell, sent, seed)
 
     async def measure(
         self, run: Run, cell: Cell, requests: Sequence[Request], position: int | None = None

@@ -33,6 +33,6 @@ def paired(
     """One arm against a baseline over the blocks of a cell."""
     return compare(
         [Block(records[block[baseline]["run"]], records[block[arm]["run"]]) for block in blocks],
-        open_loop=blocks[0][baseline]["request_rate"] is not None,
+        open_loop=blocks[0][baseline]["concurrency"] is None,
         trim=trim,
     )

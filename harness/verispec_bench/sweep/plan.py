@@ -1,12 +1,29 @@
 """Which arm serves which prompts, and in which order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from verispec_bench.errors import UnusableInput
 from verispec_bench.scenario import Cell, Scenario, cells_of
-from verispec_bench.scenario.cells import requests_per_block
-from verispec_bench.workload import Prompt
+from verispec_bench.scenario.cells import requests_per_block, searched_cells
+from verispec_bench.sweep.slo import PlannedSearch
+from verispec_bench.workload import Prompt, Workload
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep is going to do.
+
+    Attributes:
+        blocks: of every cell, in the order in which they are run.
+        searches: for the highest rate within an SLO, after the blocks.
+        warmup: prompts of each workload that are sent before anything is measured.
+
+    """
+
+    blocks: list["PlannedBlock"]
+    searches: list[PlannedSearch]
+    warmup: Mapping[str, Sequence[Prompt]]
 
 
 @dataclass(frozen=True)
@@ -27,53 +44,90 @@ class PlannedBlock:
     attempts: list[Sequence[Prompt]]
 
 
-def plan_blocks(
-    scenario: Scenario, prompts: dict[str, list[Prompt]]
-) -> tuple[list[PlannedBlock], dict[str, list[Prompt]]]:
-    """Lay out all blocks and the warm-up prompts of each workload.
+def plan(scenario: Scenario, workloads: Mapping[str, Workload]) -> Plan:
+    """Lay out all runs.
 
-    Each workload's prompts are dealt in order: warm-up, then first attempts, then retries, then further blocks of cells
-    that may need more (`load.max_blocks`) while any are left. Servers that are started anew have forgotten the prompts
-    of the others: each variant is dealt the same.
+    Each workload's prompts are dealt in order: warm-up, then first attempts, then searches, then retries, then further
+    blocks of cells that may need more (`load.max_blocks`) while any are left. Servers that are started anew have
+    forgotten the prompts of those before: each variant is dealt the same.
 
     Raises:
-        UnusableInput: a workload has fewer prompts than the first attempts need.
+        UnusableInput: a workload has fewer prompts than first attempts and searches need.
 
     """
-    planned: list[PlannedBlock] = []
-    warmup = {name: source[: scenario.warmup_requests] for name, source in prompts.items()}
+    warmup = {name: source.prompts[: scenario.warmup_requests] for name, source in workloads.items()}
+    blocks: list[PlannedBlock] = []
+    searches: list[PlannedSearch] = []
     for variant in scenario.variants():
-        decks = {name: source[scenario.warmup_requests :] for name, source in prompts.items()}
-        planned += _plan_variant(variant, decks)
-    return planned, warmup
+        decks = {name: _Deck(name, source.prompts[scenario.warmup_requests :]) for name, source in workloads.items()}
+        laid_out = _blocks(variant)
+        _check_enough(variant, laid_out, decks)
+        first = [block for block in laid_out if block.index < variant.load.blocks]
+        further = [block for block in laid_out if block.index >= variant.load.blocks]
+        _deal(variant, first, decks)
+        searches += _searches(variant, decks)
+        _deal(variant, [*first * scenario.retries, *sorted(further, key=lambda block: block.index)], decks)
+        blocks += [block for block in laid_out if block.attempts]
+    return Plan(blocks, searches, warmup)
 
 
-def _plan_variant(scenario: Scenario, decks: dict[str, list[Prompt]]) -> list[PlannedBlock]:
-    load, order = scenario.load, scenario.all_arms
-    cells = cells_of(scenario)
+class _Deck:
+    """Prompts of a workload that no run has got yet."""
+
+    def __init__(self, name: str, prompts: Sequence[Prompt]) -> None:
+        self.name = name
+        self._left = prompts
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def deal(self, count: int) -> Sequence[Prompt]:
+        dealt, self._left = self._left[:count], self._left[count:]
+        return dealt
+
+
+def _blocks(scenario: Scenario) -> list[PlannedBlock]:
+    order = scenario.all_arms
+    return [
+        PlannedBlock(cell, index, order if index % 2 == 0 else order[::-1], [])
+        for cell in cells_of(scenario)
+        for index in range(scenario.load.most_blocks)
+    ]
+
+
+def _deal(scenario: Scenario, blocks: Sequence[PlannedBlock], decks: Mapping[str, _Deck]) -> None:
+    """One more attempt for each block, as far as the prompts go."""
+    dealt: dict[tuple[str, int, int], Sequence[Prompt]] = {}
+    for block in blocks:
+        size, deck = requests_per_block(scenario, block.cell), decks[block.cell.workload]
+        same = (deck.name, block.index, len(block.attempts))
+        if not (scenario.load.same_prompts and same in dealt):
+            if len(deck) < size:
+                continue
+            dealt[same] = deck.deal(size)
+        block.attempts.append(dealt[same])
+
+
+def _searches(scenario: Scenario, decks: Mapping[str, _Deck]) -> list[PlannedSearch]:
+    settings = scenario.load.slo_search
+    if settings is None:
+        return []
+    return [
+        PlannedSearch(cell, [decks[cell.workload].deal(settings.requests) for _ in range(settings.steps)])
+        for cell in searched_cells(scenario)
+    ]
+
+
+def _check_enough(scenario: Scenario, blocks: Sequence[PlannedBlock], decks: Mapping[str, _Deck]) -> None:
+    load = scenario.load
+    searched = load.slo_search.steps * load.slo_search.requests if load.slo_search else 0
     for name, deck in decks.items():
-        sizes = [requests_per_block(scenario, cell) for cell in cells if cell.workload == name]
+        sizes = [requests_per_block(scenario, b.cell) for b in blocks if b.cell.workload == name and b.index == 0]
         needed = load.blocks * (max(sizes, default=0) if load.same_prompts else sum(sizes))
+        needed += searched * sum(cell.workload == name for cell in searched_cells(scenario))
         if needed > len(deck):
             raise UnusableInput(
                 f"workload {name}: the scenario needs {needed + scenario.warmup_requests} distinct prompts, it has "
                 f"{len(deck) + scenario.warmup_requests}; "
                 "lower load.blocks, load.min_requests or load.requests_per_stream, or give a larger file"
             )
-    blocks = [
-        PlannedBlock(cell, index, order if index % 2 == 0 else order[::-1], [])
-        for cell in cells
-        for index in range(load.most_blocks)
-    ]
-    first = [block for block in blocks if block.index < load.blocks]
-    further = [block for block in blocks if block.index >= load.blocks]
-    dealt: dict[tuple[str, int, int], Sequence[Prompt]] = {}
-    for block in [*first * (1 + scenario.retries), *sorted(further, key=lambda block: block.index)]:
-        size, name = requests_per_block(scenario, block.cell), block.cell.workload
-        same = (name, block.index, len(block.attempts))
-        if load.same_prompts and same in dealt:
-            block.attempts.append(dealt[same])
-        elif len(decks[name]) >= size:
-            dealt[same], decks[name] = decks[name][:size], decks[name][size:]
-            block.attempts.append(dealt[same])
-    return [block for block in blocks if block.attempts]

@@ -6,6 +6,8 @@ from hashlib import sha256
 from itertools import cycle, islice
 from typing import Any
 
+import aiohttp
+
 from verispec_bench.arrival import schedule
 from verispec_bench.client import Request, RequestRecord, Sampling, Target, run_load
 from verispec_bench.errors import InfrastructureFailed
@@ -22,12 +24,29 @@ from verispec_bench.measure import (
 )
 from verispec_bench.scenario import BASELINE, Cell, Scenario
 from verispec_bench.server import ServerProcess
-from verispec_bench.workload import Prompt
+from verispec_bench.workload import Prompt, Workload, tokenise
 
 WARMUP_TOKENS = 24
 
 
-async def warm_up(scenario: Scenario, prompts: Sequence[Prompt], server: ServerProcess) -> None:
+async def as_sent(
+    workload: Workload, prompts: Sequence[Prompt], input_len: int | None, server: ServerProcess
+) -> list[Prompt]:
+    """Prompts of a workload as they go to the servers: token ids, by one of them, where lengths count.
+
+    Raises:
+        UnusableInput, InfrastructureFailed: as Workload.as_sent.
+
+    """
+    async with aiohttp.ClientSession() as session:
+
+        async def ids(texts: Sequence[str]) -> list[list[int]]:
+            return await tokenise(session, server.base_url, server.command.model, texts)
+
+        return await workload.as_sent(prompts, input_len, ids)
+
+
+async def warm_up(scenario: Scenario, workload: Workload, prompts: Sequence[Prompt], server: ServerProcess) -> None:
     """Let a server compile and allocate, one request at a time and then at the largest load; nothing is kept.
 
     Raises:
@@ -37,6 +56,7 @@ async def warm_up(scenario: Scenario, prompts: Sequence[Prompt], server: ServerP
     if not prompts:
         return
     target = Target(server.base_url, server.command.model)
+    prompts = await as_sent(workload, prompts, max(scenario.load.input_len, default=None), server)
     widest = min(max(scenario.load.concurrency, default=scenario.server.max_num_seqs), scenario.server.max_num_seqs)
     for concurrency, sent in ((1, prompts[:2]), (widest, list(islice(cycle(prompts), widest)))):
         requests = [Request(prompt, Sampling(WARMUP_TOKENS)) for prompt in sent]
@@ -54,13 +74,15 @@ def requests_of(scenario: Scenario, cell: Cell, prompts: Sequence[Prompt], seed:
     """
     load = scenario.load
     due: Sequence[float | None] = [None] * len(prompts)
-    if cell.request_rate is not None:
+    if cell.trace_speed is not None:
+        due = [((prompt.at_s or 0.0) - (prompts[0].at_s or 0.0)) / cell.trace_speed for prompt in prompts]
+    elif cell.request_rate is not None:
         number = int.from_bytes(sha256(f"{scenario.seed} {seed}".encode()).digest()[:8])
         due = schedule(cell.request_rate, len(prompts), burstiness=load.burstiness, ramp=load.ramp, seed=number)
     return [
         Request(
             prompt,
-            Sampling(prompt.output_len or cell.output_len, cell.temperature, load.top_p, load.top_k, load.ignore_eos),
+            Sampling(cell.output_len, cell.temperature, load.top_p, load.top_k, load.ignore_eos),
             due_s,
         )
         for prompt, due_s in zip(prompts, due, strict=True)

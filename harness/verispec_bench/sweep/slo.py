@@ -9,7 +9,6 @@ from verispec_bench.record import Run
 from verispec_bench.scenario import BASELINE, Cell
 from verispec_bench.scenario.load import SloSearch
 from verispec_bench.sweep.execute import Execution
-from verispec_bench.sweep.run import requests_of
 from verispec_bench.workload import Prompt
 
 PREFIX = "slo/"
@@ -42,7 +41,7 @@ async def search(execution: Execution, planned: PlannedSearch) -> None:
         for step, prompts in enumerate(planned.prompts):
             rate = _between(low, high)
             cell = replace(planned.cell, request_rate=rate)
-            requests = requests_of(scenario, cell, prompts, f"{PREFIX}{planned.cell.workload} {step}")
+            requests = await execution.requests(cell, prompts, f"{PREFIX}{planned.cell.workload} {step}", arm)
             run = Run(PREFIX + cell.id, step, 0, arm)
             row = await execution.measure(run, cell, requests)
             low, high = (rate, high) if is_met(row["goodput_share"], settings) else (low, rate)

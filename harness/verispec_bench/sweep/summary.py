@@ -16,7 +16,8 @@ from verispec_bench.sweep.slo import slo_rates
 from verispec_bench.sweep.validity import reasons_against
 
 CELL_KEY = (
-    "workload", "concurrency", "request_rate", "input_len", "output_len", "temperature", "max_num_seqs", "dtype",
+    "workload", "concurrency", "request_rate", "trace_speed", "input_len", "output_len", "temperature", "max_num_seqs",
+    "dtype",
 )  # fmt: skip
 
 _MEASURED_BESIDE = (
@@ -121,7 +122,7 @@ def _comparison(
         "speedup": found.speedup.value,
         "speedup_low": found.speedup.low,
         "speedup_high": found.speedup.high,
-        "speedup_kind": "output_throughput" if arm_rows[0]["request_rate"] is None else "mean_e2el",
+        "speedup_kind": "mean_e2el" if arm_rows[0]["concurrency"] is None else "output_throughput",
         **_ratio_columns(found),
         "acceptance_length": measures["spec_decode_acceptance_length"],
         "acceptance_rate": measures["spec_decode_acceptance_rate"],

@@ -10,14 +10,16 @@ from rich.console import Console
 from verispec_bench.launch import Launch, fleet
 from verispec_bench.progress import RunProgress
 from verispec_bench.record import ResultDirectory, Run, build_manifest
-from verispec_bench.scenario import Scenario
+from verispec_bench.scenario import Cell, Scenario
+from verispec_bench.scenario.workloads import name_of
 from verispec_bench.server import Interpreter, ServerProcess, probe_interpreter, server_command
 from verispec_bench.sweep.execute import Execution
-from verispec_bench.sweep.plan import PlannedBlock, plan_blocks
+from verispec_bench.sweep.plan import Plan, plan
 from verispec_bench.sweep.progress import run_line
 from verispec_bench.sweep.run import warm_up
+from verispec_bench.sweep.slo import search
 from verispec_bench.sweep.summary import summarise
-from verispec_bench.workload import Prompt, load_prompts
+from verispec_bench.workload import Workload, load_workload
 
 
 @dataclass(frozen=True)
@@ -27,23 +29,16 @@ class PreparedSweep:
     scenario: Scenario
     interpreter: Interpreter
     manifest: dict[str, Any]
-    blocks: list[PlannedBlock]
-    warmup: dict[str, list[Prompt]]
-
-    def blocks_of(self, variant: Scenario) -> list[PlannedBlock]:
-        """Those that run on the servers of one combination of axes."""
-        server = variant.server
-        return [
-            block
-            for block in self.blocks
-            if (block.cell.max_num_seqs, block.cell.dtype) == (server.max_num_seqs, server.dtype)
-        ]
+    workloads: dict[str, Workload]
+    plan: Plan
 
     @property
     def requests(self) -> int:
         """That all arms together serve at least."""
         least = self.scenario.load.blocks
-        return sum(len(block.attempts[0]) * len(block.arms) for block in self.blocks if block.index < least)
+        blocks = sum(len(b.attempts[0]) * len(b.arms) for b in self.plan.blocks if b.index < least)
+        searches = sum(len(prompts) for planned in self.plan.searches for prompts in planned.prompts)
+        return blocks + searches * len(self.scenario.all_arms)
 
 
 def prepare(scenario: Scenario, base: Path) -> PreparedSweep:
@@ -56,17 +51,19 @@ def prepare(scenario: Scenario, base: Path) -> PreparedSweep:
         UnusableInput, InfrastructureFailed: what cannot work is refused here, in seconds.
 
     """
-    prompts = {
-        workload if isinstance(workload, str) else workload.name: load_prompts(workload, scenario.seed, base)
-        for workload in scenario.workloads
-    }
-    blocks, warmup = plan_blocks(scenario, prompts)
+    workloads = {name_of(spec): load_workload(spec, scenario.seed, base, scenario.model) for spec in scenario.workloads}
+    planned = plan(scenario, workloads)
     interpreter = probe_interpreter(scenario.server.python)
     for variant in scenario.variants():
         for arm in variant.all_arms:
             server_command(variant, arm, interpreter, port=0)
-    manifest = build_manifest("sweep", scenario, interpreter, prompts)
-    return PreparedSweep(scenario, interpreter, manifest, blocks, warmup)
+    manifest = build_manifest("sweep", scenario, interpreter, workloads)
+    return PreparedSweep(scenario, interpreter, manifest, workloads, planned)
+
+
+def _runs_on(variant: Scenario, cell: Cell) -> bool:
+    """Whether the servers of a variant are those of a cell."""
+    return (cell.max_num_seqs, cell.dtype) == (variant.server.max_num_seqs, variant.server.dtype)
 
 
 async def run_sweep(sweep: PreparedSweep, results: ResultDirectory, console: Console) -> dict[str, Any]:
@@ -90,14 +87,24 @@ async def run_sweep(sweep: PreparedSweep, results: ResultDirectory, console: Con
         for variant in sweep.scenario.variants():
 
             async def warm(server: ServerProcess, variant: Scenario = variant) -> None:
-                for prompts in sweep.warmup.values():
-                    await warm_up(variant, prompts, server)
+                for name, prompts in sweep.plan.warmup.items():
+                    await warm_up(variant, sweep.workloads[name], prompts, server)
 
-            blocks = sweep.blocks_of(variant)
             async with fleet(Launch(variant, sweep.interpreter, results, progress, kept), warm) as servers:
-                await Execution(
-                    variant, servers, results, deadline, say_run, progress.request_done, progress.expect_further
-                ).run(blocks)
+                execution = Execution(
+                    variant,
+                    sweep.workloads,
+                    servers,
+                    results,
+                    deadline,
+                    say_run,
+                    progress.request_done,
+                    progress.expect_further,
+                )
+                await execution.run([block for block in sweep.plan.blocks if _runs_on(variant, block.cell)])
+                for planned in sweep.plan.searches:
+                    if _runs_on(variant, planned.cell):
+                        await search(execution, planned)
     summary = summarise(results, complete=True)
     results.write_summary(summary)
     results.write_manifest(results.manifest() | {"complete": True})

@@ -47,7 +47,7 @@ def reasons_against(
         *_failure_reasons(pairs, found),
         *_disturbance_reasons(pairs),
         *_cache_reasons(baseline, arm, pairs, bool(workload.get("shares_prefix"))),
-        *_length_reasons(answers),
+        *_length_reasons(pairs[0][0].get("input_len"), answers),
         *([] if arm in TARGET_ONLY else _speculation_reasons(measures, answers)),
     ]
 
@@ -96,8 +96,11 @@ def _cache_reasons(baseline: str, arm: str, pairs: Sequence[tuple[Row, Row]], sh
     return reasons
 
 
-def _length_reasons(answers: Answers) -> list[str]:
-    """Servers that answer at different length do different work."""
+def _length_reasons(input_len: int | None, answers: Answers) -> list[str]:
+    """Prompts of another length than was asked for; and servers that answer at different length do different work."""
+    counted = {r.prompt_tokens for both in answers for side in both for r in side if r.prompt_tokens is not None}
+    if wrong := sorted(counted - {input_len}) if input_len else []:
+        return [f"prompts of {input_len} tokens were sent, the servers counted {wrong[0]}"]
     lengths = np.array(
         [
             (a.completion_tokens, b.completion_tokens)

@@ -27,6 +27,7 @@ def prompts(file: Path, of: Kind, requests: int | None, seed: int) -> list[Promp
             section.text[: 2 * CHARS_PER_TOKEN * line.input_len],
             input_len=line.input_len,
             output_len=line.output_len,
+            at_s=line.at_s,
         )
         for number, (line, section) in enumerate(zip(lines, texts, strict=True))
     ]

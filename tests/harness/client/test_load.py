@@ -20,7 +20,9 @@ KINDS = [None, "http 503", "stream error", None, "truncated", "reset", "http 429
 
 def requests(texts, due=None):
     due = due or [None] * len(texts)
-    return [Request(Prompt(str(i), text), Sampling(50), at) for i, (text, at) in enumerate(zip(texts, due, strict=True))]
+    return [
+        Request(Prompt(str(i), text), Sampling(50), at) for i, (text, at) in enumerate(zip(texts, due, strict=True))
+    ]
 
 
 async def run(server, texts, concurrency, *, due=None, timeout_s=5, **options):

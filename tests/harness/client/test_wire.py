@@ -108,9 +108,7 @@ async def test_faults_are_failures_with_their_reason_and_the_tokens_before_them(
     ("url", "kind"), [("http://127.0.0.1:9", "refused"), ("http://no-such-host.invalid", "unreachable")]
 )
 async def test_servers_that_cannot_be_reached_are_failures(url, kind):
-    run = await run_load(
-        Target(url, "m"), [Request(Prompt("p", "x"), Sampling(5))], concurrency=1, timeout_s=20
-    )
+    run = await run_load(Target(url, "m"), [Request(Prompt("p", "x"), Sampling(5))], concurrency=1, timeout_s=20)
     assert run.records[0].error_kind == kind
 
 
