@@ -17,7 +17,9 @@ def event(text="", usage=None, finish=None, **more) -> bytes:
 
 
 def last(usage) -> bytes:
-    return f"data: {json.dumps({'choices': [], 'usage': {'prompt_tokens': 3, 'completion_tokens': usage}})}\n\n".encode()
+    return (
+        f"data: {json.dumps({'choices': [], 'usage': {'prompt_tokens': 3, 'completion_tokens': usage}})}\n\n".encode()
+    )
 
 
 def streamed(*pieces: bytes, error=None) -> RequestRecord:
