@@ -90,13 +90,14 @@ async def run_in_processes(
         on_in_flight(sum(in_flight))
 
     clients = [_Client(number) for number in range(count)]
+    runs: list[asyncio.Task[ClientLoad]] = []
     try:
         async with asyncio.TaskGroup() as starts:
             for client in clients:
                 slots = None if concurrency is None else len(range(client.number, concurrency, count))
                 starts.create_task(client.start(Job(base_url, list(calls[client.number :: count]), slots, timeout_s)))
         start = time.perf_counter() + _START_IN_S
-        runs = [asyncio.create_task(client.run(start, told)) for client in clients]
+        runs += [asyncio.create_task(client.run(start, told)) for client in clients]
         try:
             await asyncio.wait(runs, return_when=asyncio.FIRST_EXCEPTION)
         except asyncio.CancelledError:
@@ -108,8 +109,9 @@ async def run_in_processes(
     except* InfrastructureFailed as failures:
         raise failures.exceptions[0] from None
     finally:
-        for client in clients:
-            client.kill()
+        for run in runs:
+            run.cancel()
+        await asyncio.gather(*runs, *(client.end() for client in clients), return_exceptions=True)
 
 
 class _Client:
@@ -159,20 +161,22 @@ class _Client:
         """It is to hand over what it has, and end."""
         self._writer.write_eof()
 
-    def kill(self) -> None:
-        """End it, if it still runs."""
-        if self._process is not None:
-            self._writer.close()
-            if self._process.returncode is None:
-                self._process.kill()
+    async def end(self) -> None:
+        """Kill it if it still runs, and wait until it is gone."""
+        if self._process is None:
+            return
+        self._writer.close()
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.communicate()
 
     async def _next(self) -> object:
         try:
             return await unpacked(self._reader)
         except (asyncio.IncompleteReadError, OSError):
             assert self._process is not None
-            assert self._process.stderr is not None
-            words = (await self._process.stderr.read()).decode("utf-8", "replace").strip().splitlines()
-            code = await self._process.wait()
+            _, said = await self._process.communicate()
+            words = said.decode("utf-8", "replace").strip().splitlines()
             last = f": {words[-1]}" if words else ""
+            code = self._process.returncode
             raise InfrastructureFailed(f"client process {self.number} died (exit code {code}){last}") from None

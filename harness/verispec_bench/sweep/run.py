@@ -78,7 +78,8 @@ def requests_of(scenario: Scenario, cell: Cell, prompts: Sequence[Prompt], seed:
         due = [((prompt.at_s or 0.0) - (prompts[0].at_s or 0.0)) / cell.trace_speed for prompt in prompts]
     elif cell.request_rate is not None:
         number = int.from_bytes(sha256(f"{scenario.seed} {seed}".encode()).digest()[:8])
-        due = schedule(cell.request_rate, len(prompts), burstiness=load.burstiness, ramp=load.ramp, seed=number)
+        first = 2 * cell.request_rate / (1 + load.ramp)
+        due = schedule(len(prompts), first, ramp_to=first * load.ramp, burstiness=load.burstiness, seed=number)
     return [
         Request(
             prompt,
@@ -87,6 +88,10 @@ def requests_of(scenario: Scenario, cell: Cell, prompts: Sequence[Prompt], seed:
         )
         for prompt, due_s in zip(prompts, due, strict=True)
     ]
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else 1000 * seconds
 
 
 def _contamination(scenario: Scenario, measures: dict[str, Any]) -> list[str]:
@@ -157,8 +162,8 @@ async def run_block(
         "started": started,
         **measures,
         **data.to_row(),
-        "client_busy": load.client.busy_share if load.client else None,
-        "client_lag_ms": 1000 * load.client.loop_lag_p99_s if load.client else None,
+        "client_busy": load.client and load.client.busy_share,
+        "client_lag_ms": load.client and _ms(load.client.loop_lag_p99_s),
         "contaminated": bool(contamination),
         "contamination": "; ".join(contamination) or None,
         "is_baseline": arm == BASELINE,

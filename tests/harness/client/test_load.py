@@ -161,12 +161,8 @@ async def test_interrupted_runs_keep_what_was_measured_and_count_what_was_never_
     async with serving(server) as url:
         texts = ["fine"] * 4 + ["!hang"] * 6
         done = []
-        load = asyncio.create_task(
-            run_load(
-                *(Target(url, "m"), requests(texts)),
-                **{"concurrency": 4, "timeout_s": 60, "processes": processes, "on_done": done.append},
-            )
-        )
+        options = {"concurrency": 4, "timeout_s": 60, "processes": processes, "on_done": done.append}
+        load = asyncio.create_task(run_load(Target(url, "m"), requests(texts), **options))
         while len(done) < 4 or server.running < 4:
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.2)

@@ -11,7 +11,10 @@ from verispec_bench.workload import Message, Prompt
 CHAT = Prompt("c", "and now?", history=(Message("user", "hello"), Message("assistant", "hi")))
 
 
-def call(prompt=Prompt("p", "hello"), sampling=Sampling(7), **target):
+HELLO, SEVEN = Prompt("p", "hello"), Sampling(7)
+
+
+def call(prompt=HELLO, sampling=SEVEN, **target):
     return Request(prompt, sampling, due_s=1.5).call(Target("http://x", "m", **target))
 
 
