@@ -28,6 +28,8 @@ def write_scenario(directory: Path, **changes) -> Path:
     }
     path = directory / "tiny.yaml"
     keys = {key: value for key, value in (scenario | changes).items() if value is not None}
+    if "load" in keys:
+        keys["load"] = {"blocks": 2, "min_requests": 6} | keys["load"]
     path.write_text(yaml.safe_dump(keys, sort_keys=False))
     return path
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from verispec_bench.errors import UnusableInput
 from verispec_bench.scenario import Cell, Scenario, cells_of
 from verispec_bench.scenario.cells import requests_per_block, searched_cells
-from verispec_bench.sweep.slo import PlannedSearch
 from verispec_bench.workload import Prompt, Workload
 
 
@@ -22,7 +21,7 @@ class Plan:
     """
 
     blocks: list["PlannedBlock"]
-    searches: list[PlannedSearch]
+    searches: list["PlannedSearch"]
     warmup: Mapping[str, Sequence[Prompt]]
 
 
@@ -44,7 +43,21 @@ class PlannedBlock:
     attempts: list[Sequence[Prompt]]
 
 
-def plan(scenario: Scenario, workloads: Mapping[str, Workload]) -> Plan:
+@dataclass(frozen=True)
+class PlannedSearch:
+    """A search for the highest rate within the SLO, the same for every arm.
+
+    Attributes:
+        cell: its rate is what is looked for.
+        prompts: of each step.
+
+    """
+
+    cell: Cell
+    prompts: list[Sequence[Prompt]]
+
+
+def lay_out(scenario: Scenario, workloads: Mapping[str, Workload]) -> Plan:
     """Lay out all runs.
 
     Each workload's prompts are dealt in order: warm-up, then first attempts, then searches, then retries, then further

@@ -1,34 +1,20 @@
 """The highest request rate at which each arm still meets the stated latencies: bisection, each rate a run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
 from verispec_bench.record import Run
-from verispec_bench.scenario import BASELINE, Cell
+from verispec_bench.scenario import BASELINE
 from verispec_bench.scenario.load import SloSearch
 from verispec_bench.sweep.execute import Execution
-from verispec_bench.workload import Prompt
+from verispec_bench.sweep.plan import PlannedSearch
 
 PREFIX = "slo/"
 """Of the cell names of these runs: they are compared with no others."""
 KEY = ("workload", "input_len", "output_len", "temperature", "max_num_seqs", "dtype")
 """One search for each."""
-
-
-@dataclass(frozen=True)
-class PlannedSearch:
-    """One search, the same for every arm.
-
-    Attributes:
-        cell: its rate is what is looked for.
-        prompts: of each step.
-
-    """
-
-    cell: Cell
-    prompts: list[Sequence[Prompt]]
 
 
 async def search(execution: Execution, planned: PlannedSearch) -> None:

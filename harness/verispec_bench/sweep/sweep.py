@@ -14,7 +14,7 @@ from verispec_bench.scenario import Cell, Scenario
 from verispec_bench.scenario.workloads import name_of
 from verispec_bench.server import Interpreter, ServerProcess, probe_interpreter, server_command
 from verispec_bench.sweep.execute import Execution
-from verispec_bench.sweep.plan import Plan, plan
+from verispec_bench.sweep.plan import Plan, lay_out
 from verispec_bench.sweep.progress import run_line
 from verispec_bench.sweep.run import warm_up
 from verispec_bench.sweep.slo import search
@@ -52,7 +52,7 @@ def prepare(scenario: Scenario, base: Path) -> PreparedSweep:
 
     """
     workloads = {name_of(spec): load_workload(spec, scenario.seed, base, scenario.model) for spec in scenario.workloads}
-    planned = plan(scenario, workloads)
+    planned = lay_out(scenario, workloads)
     interpreter = probe_interpreter(scenario.server.python)
     for variant in scenario.variants():
         for arm in variant.all_arms:
