@@ -34,6 +34,7 @@ class FakeServer:
         finish, text_end: their finish reason, and an end of their text that no token stands for.
         settings: what /server_info reports.
         release: what /verispec/manifest answers; None: there is none.
+        extra_prompt_tokens: added to what is said of prompts that were sent as ids.
         offset: added to every token id, to make two fakes disagree.
         falls_back: a reason for which it falls back to target-only decoding, once for each answer.
         dies_after: the process ends when it is asked for one more answer than this.
@@ -54,6 +55,7 @@ class FakeServer:
     settings: dict[str, Any] = field(default_factory=dict)
     release: dict[str, Any] | None = None
     offset: int = 0
+    extra_prompt_tokens: int = 0
     falls_back: str | None = None
     dies_after: int | None = None
     running: int = 0
@@ -72,6 +74,7 @@ class FakeServer:
         if self.release is not None:
             app.router.add_get("/verispec/manifest", self._constant(self.release))
         app.router.add_get("/metrics", self._metrics)
+        app.router.add_post("/tokenize", self._tokenize)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_post("/v1/completions", self._sample)
         return app
@@ -87,6 +90,10 @@ class FakeServer:
         if not self.speculative:
             return web.Response(status=404)
         return web.json_response({"workers": [{"pid": 1, "seams": ["rejection-rule"], "counters": {}}]})
+
+    async def _tokenize(self, request: web.Request) -> web.Response:
+        """A token for each character."""
+        return web.json_response({"tokens": [ord(c) % 1000 for c in (await request.json())["prompt"]]})
 
     async def _metrics(self, request: web.Request) -> web.Response:
         text = f'vllm:num_requests_running{{engine="0"}} {self.running}\n'
@@ -172,16 +179,17 @@ class FakeServer:
         ids = [self.offset + (first + i) % 1000 for i in range(wanted)]
         sent = 0
         if chat:
-            await self._event(response, [], 0, None, chat)
+            await self._event(response, [], self._usage(prompt, 0), None, chat)
         while sent < wanted:
             await asyncio.sleep(self.chunk_s)
             chunk = ids[sent : sent + self.tokens_per_chunk]
             sent += len(chunk)
             if sent > 2 and await self._fault(request, response, prompt):
                 return response
-            running = sent if body["stream_options"].get("continuous_usage_stats") else None
-            await self._event(response, chunk, running, "stop" if sent == wanted else None, chat)
-        await self._last(response, wanted)
+            running = body["stream_options"].get("continuous_usage_stats")
+            usage = self._usage(prompt, sent) if running else None
+            await self._event(response, chunk, usage, "stop" if sent == wanted else None, chat)
+        await self._last(response, self._usage(prompt, wanted))
         await response.write(b"data: [DONE]\n\n")
         return response
 
@@ -198,22 +206,23 @@ class FakeServer:
         return True
 
     async def _event(
-        self, response: web.StreamResponse, ids: list[int], total: int | None, finish: str | None, chat: bool
+        self, response: web.StreamResponse, ids: list[int], usage: dict[str, int] | None, finish: str | None, chat: bool
     ) -> None:
         text = "".join(f" t{i}" for i in ids)
         delta = {"content": text} if ids else {"role": "assistant", "content": ""}
         choice: dict[str, Any] = {"index": 0, "finish_reason": finish, "token_ids": ids or None}
         choice |= {"delta": delta} if chat else {"text": text}
-        event = {
-            "choices": [choice],
-            "usage": None if total is None else {"prompt_tokens": 5, "completion_tokens": total},
-        }
+        event = {"choices": [choice], "usage": usage}
         await response.write(f"data: {json.dumps(event)}\n\n".encode())
 
-    async def _last(self, response: web.StreamResponse, total: int) -> None:
-        event: dict[str, Any] = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": total}}
+    def _usage(self, prompt: str | list[int], completion_tokens: int) -> dict[str, int]:
+        prompt_tokens = 5 if isinstance(prompt, str) else len(prompt) + self.extra_prompt_tokens
+        return {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+
+    async def _last(self, response: web.StreamResponse, usage: dict[str, int]) -> None:
+        event: dict[str, Any] = {"choices": [], "usage": usage}
         if self.speculative:
-            event["metrics"] = self._speculation(total)
+            event["metrics"] = self._speculation(usage["completion_tokens"])
         await response.write(f"data: {json.dumps(event)}\n\n".encode())
 
     def _speculation(self, total: int) -> dict[str, Any]:
