@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from verispec_bench.arrival.trace import read_trace
-from verispec_bench.workload.fixed_length import CHARS_PER_TOKEN
+from verispec_bench.workload.exact_length import CHARS_PER_TOKEN
 from verispec_bench.workload.prompt import Prompt
 from verispec_bench.workload.standard_library import Kind, windows
 
