@@ -129,7 +129,7 @@ def _valid_keys(at: Path_) -> list[str]:
 
 def _is_kind(model: type[BaseModel], name: str | int) -> bool:
     kind = model.model_fields.get("kind")
-    return kind is not None and name in map(tag, get_args(kind.annotation))
+    return kind is not None and name in [tag(value) for value in get_args(kind.annotation)]
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:
