@@ -1,1 +1,1 @@
-"""When requests are due."""
+"""When requests are due: absolute times from a law or from a trace, the same for every arm."""

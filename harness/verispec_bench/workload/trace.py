@@ -19,12 +19,11 @@ def prompts(file: Path, of: Kind, requests: int | None, seed: int) -> list[Promp
 
     """
     lines = read_trace(file)[:requests]
-    chars = CHARS_PER_TOKEN * max(line.input_len for line in lines)
-    texts = windows(of, len(lines), chars, seed)
+    texts = windows(of, [2 * CHARS_PER_TOKEN * line.input_len for line in lines], seed)
     return [
         Prompt(
             f"trace-{number}-{section.id}",
-            section.text[: 2 * CHARS_PER_TOKEN * line.input_len],
+            section.text,
             input_len=line.input_len,
             output_len=line.output_len,
         )
