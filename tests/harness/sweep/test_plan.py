@@ -10,7 +10,12 @@ from verispec_bench.scenario import Scenario, load_scenario, load_setup
 from verispec_bench.sweep import plan_blocks
 from verispec_bench.workload import Prompt, load_prompts
 
-SCENARIOS = [path for path in sorted((Path(__file__).parents[3] / "scenarios").glob("*.yaml")) if load_setup(path).load]
+AHEAD = {"long-prompts", "open-loop"}  # of the schema
+SCENARIOS = [
+    path
+    for path in sorted((Path(__file__).parents[3] / "scenarios").glob("*.yaml"))
+    if path.stem not in AHEAD and load_setup(path).load
+]
 assert SCENARIOS
 
 
