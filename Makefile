@@ -18,7 +18,7 @@ READY := $(VENV)/.ready-$(DEVICE)
 # A name (demo) or a path (my/own.yaml).
 SCENARIO_FILE = $(if $(wildcard $(SCENARIO)),$(SCENARIO),scenarios/$(SCENARIO).yaml)
 
-.PHONY: help setup demo test test-fast lint bench soak serve serve-baseline sweep verify report doctor clean
+.PHONY: help setup peers demo test test-fast lint bench soak serve serve-baseline sweep verify report doctor clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -30,6 +30,9 @@ setup: $(READY) ## make .venv with the locked environment (DEVICE=gpu: PyPI's CU
 $(READY): requirements/$(DEVICE).sh requirements/cpu.txt requirements/torch-cpu.txt pyproject.toml
 	@PYTHON='$(PYTHON)' VENV='$(VENV)' TORCH_INDEX='$(TORCH_INDEX)' bash requirements/$(DEVICE).sh
 	@touch $@
+
+peers: setup ## add arctic-inference, for vLLM's suffix drafter (scenarios/peers.yaml); builds it: a C++ compiler, about a minute
+	@DEVICE='$(DEVICE)' PYTHON='$(PYTHON)' VENV='$(VENV)' bash requirements/peers.sh
 
 demo: setup ## the whole job: fetch the model, sweep scenarios/demo.yaml, print table, plot and report (resumes if it was killed)
 	@$(BIN)/verispec fetch-model

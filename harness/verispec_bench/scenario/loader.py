@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from verispec_bench.errors import UnusableInput
 from verispec_bench.scenario.schema import Scenario, Setup, Verification
+from verispec_bench.scenario.workloads import tag
 
 Path_ = tuple[str | int, ...]
 Kind = TypeVar("Kind", bound=Setup)
@@ -91,13 +92,12 @@ def _index_lines(node: yaml.Node | None, at: Path_, lines: dict[Path_, int]) -> 
 
 
 def _describe(path: Path, lines: dict[Path_, int], problem: Any) -> str:
-    # Where a value may have one of several types, pydantic appends the type it tried: only keys of the file count.
-    loc: Path_ = tuple(problem["loc"])
-    while loc and loc not in lines and (len(loc) > 1 or problem["type"] != "missing"):
-        loc = loc[:-1]
-    line = lines.get(loc) or lines.get(loc[:-1])
+    loc = _in_file(tuple(problem["loc"]), lines)
+    line = lines.get(loc)
     where = f"{path}:{line}" if line else str(path)
-    key = ".".join(map(str, tuple(problem["loc"]) if problem["type"] == "missing" else loc)) or "scenario"
+    if problem["type"] == "missing":
+        loc = (*loc, problem["loc"][-1])
+    key = ".".join(map(str, loc)) or "scenario"
     if problem["type"] == "extra_forbidden":
         valid = _valid_keys(tuple(problem["loc"])[:-1])
         near = difflib.get_close_matches(str(problem["loc"][-1]), valid, n=1, cutoff=0.5)
@@ -109,14 +109,27 @@ def _describe(path: Path, lines: dict[Path_, int], problem: Any) -> str:
     return f"{where}: {key}: {message[0].lower()}{message[1:]}"
 
 
+def _in_file(loc: Path_, lines: dict[Path_, int]) -> Path_:
+    """The keys of the file: where a value may have one of several types, pydantic names the type among them."""
+    at: Path_ = ()
+    for part in loc:
+        if (*at, part) in lines:
+            at = (*at, part)
+    return at
+
+
 def _valid_keys(at: Path_) -> list[str]:
-    """Field names of the model that stands at a path of the schema."""
-    model: type[BaseModel] = Scenario
+    """Field names of the model that stands at a path of the schema; where there are several, its kind names one."""
+    models: list[type[BaseModel]] = [Scenario]
     for part in at:
-        field = model.model_fields.get(str(part))
-        inner = _models_in(field.annotation) if field else []
-        model = inner[0] if inner else model
-    return list(model.model_fields)
+        field = models[0].model_fields.get(str(part))
+        models = (_models_in(field.annotation) if field else []) or [m for m in models if _is_kind(m, part)] or models
+    return list(models[0].model_fields)
+
+
+def _is_kind(model: type[BaseModel], name: str | int) -> bool:
+    kind = model.model_fields.get("kind")
+    return kind is not None and name in [tag(value) for value in get_args(kind.annotation)]
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

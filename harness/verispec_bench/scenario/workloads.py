@@ -88,24 +88,29 @@ class Trace(Strict):
     requests: int | None = Field(default=None, ge=1)
 
 
-def _kind(value: Any) -> str | None:
+def tag(kind: str) -> str:
+    """What pydantic calls a kind where it says which it tried; unlike any key of a file."""
+    return f"kind {kind}"
+
+
+def _tag_of(value: Any) -> str | None:
     """What a workload of a scenario file is to be read as; without a kind it is a file."""
     if isinstance(value, str):
-        return "built-in"
+        return tag("built-in")
     kind = value.get("kind", "file") if isinstance(value, dict) else getattr(value, "kind", None)
-    return kind if isinstance(kind, str) else None
+    return tag(kind) if isinstance(kind, str) else None
 
 
 Workload = Annotated[
-    Annotated[BuiltIn, Tag("built-in")]
-    | Annotated[WorkloadFile, Tag("file")]
-    | Annotated[FixedLength, Tag("fixed-length")]
-    | Annotated[MultiTurn, Tag("multi-turn")]
-    | Annotated[SharedPrefix, Tag("shared-prefix")]
-    | Annotated[RandomIds, Tag("random")]
-    | Annotated[Trace, Tag("trace")],
+    Annotated[BuiltIn, Tag(tag("built-in"))]
+    | Annotated[WorkloadFile, Tag(tag("file"))]
+    | Annotated[FixedLength, Tag(tag("fixed-length"))]
+    | Annotated[MultiTurn, Tag(tag("multi-turn"))]
+    | Annotated[SharedPrefix, Tag(tag("shared-prefix"))]
+    | Annotated[RandomIds, Tag(tag("random"))]
+    | Annotated[Trace, Tag(tag("trace"))],
     Discriminator(
-        _kind,
+        _tag_of,
         custom_error_type="workload_kind",
         custom_error_message=(
             "give the name of a workload, or a mapping whose kind is "

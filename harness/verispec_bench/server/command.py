@@ -5,6 +5,7 @@ import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from verispec.settings import CONFIG_KEY, DISABLE_VARIABLE
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
@@ -74,7 +75,7 @@ def server_command(
     if Path(model).is_dir():
         env.setdefault("HF_HUB_OFFLINE", "1")
     if spec:
-        flags["speculative-config"] = spec.speculative
+        flags["speculative-config"] = _resolved(spec.speculative)
         flags["per-request-spec-decode-metrics"] = "detailed"
         if spec.verispec:
             flags["additional-config"] = {CONFIG_KEY: spec.verispec.model_dump()}
@@ -95,6 +96,13 @@ def server_command(
     for flag, value in flags.items():
         argv += _flag(flag, value)
     return ServerCommand(argv, env, scenario.model)
+
+
+def _resolved(speculative: dict[str, Any]) -> dict[str, Any]:
+    """A speculative config whose draft model is named as vLLM can load it; other methods load none."""
+    if "model" not in speculative or speculative.get("method") in ("custom_class", "ngram", "suffix"):
+        return speculative
+    return speculative | {"model": resolve_model(speculative["model"])}
 
 
 def _refuse_model_runner_v2(env: dict[str, str]) -> None:

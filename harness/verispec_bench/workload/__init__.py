@@ -1,9 +1,9 @@
 """Prompt sources, one file each. Every source is a fixed, seeded order of distinct prompts."""
 
-from verispec_bench.workload.fixed_length import fixed_length, wrong_length
+from verispec_bench.workload.exact_length import fixed_length, wrong_length
 from verispec_bench.workload.prompt import Message, Prompt
 from verispec_bench.workload.source import load_prompts, load_workload
-from verispec_bench.workload.tokenise import tokenise
+from verispec_bench.workload.tokenizer import tokenise
 from verispec_bench.workload.workload import Tokenise, Workload, prompts_digest
 
 __all__ = [

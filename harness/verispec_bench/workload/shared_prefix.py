@@ -9,6 +9,6 @@ INSTRUCTION = "You help the readers of a handbook. Answer in a few sentences. A 
 
 def prompts(prefix_chars: int) -> list[Prompt]:
     """The questions of `chat`, each after the same system text of `prefix_chars` characters."""
-    (section,) = windows("prose", 1, prefix_chars, seed=0)
+    (section,) = windows("prose", [prefix_chars], seed=0)
     system = Message("system", (INSTRUCTION + section.text)[:prefix_chars])
     return [Prompt(f"shared-{prompt.id}", prompt.text, (system,)) for prompt in chat.prompts()]

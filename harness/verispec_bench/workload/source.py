@@ -9,13 +9,13 @@ from verispec_bench.scenario import workloads as spec
 from verispec_bench.workload import (
     chat,
     code_edit,
-    fixed_length,
+    exact_length,
     multi_turn,
     random_ids,
     shared_prefix,
     summarise,
     trace,
-)  # fmt: skip
+)
 from verispec_bench.workload.jsonl import read_prompts
 from verispec_bench.workload.prompt import Prompt
 from verispec_bench.workload.vocabulary import Vocabulary, read_vocabulary
@@ -43,7 +43,7 @@ def load_workload(workload: spec.Workload | str, seed: int, base: Path = Path(),
         case spec.WorkloadFile(name=name):
             return Workload(name, _shuffled(read_prompts(base / workload.file), seed))
         case spec.FixedLength(name=name):
-            return fixed_length.FixedLength(name, fixed_length.texts(workload.of, seed), needs_input_len=True)
+            return exact_length.FixedLength(name, exact_length.texts(workload.of, seed), needs_input_len=True)
         case spec.MultiTurn(name=name):
             turns = multi_turn.prompts(base / workload.file if workload.file else None, seed)
             return Workload(name, tuple(turns), shares_prefix=True)
@@ -59,7 +59,7 @@ def load_workload(workload: spec.Workload | str, seed: int, base: Path = Path(),
             )
         case spec.Trace(name=name):
             prompts = trace.prompts(base / workload.file, workload.of, workload.requests, seed)
-            return fixed_length.FixedLength(name, tuple(prompts))
+            return exact_length.FixedLength(name, tuple(prompts))
 
 
 def load_prompts(workload: spec.Workload | str, seed: int, base: Path = Path()) -> list[Prompt]:

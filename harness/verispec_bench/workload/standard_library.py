@@ -45,23 +45,25 @@ def sections(kind: Kind) -> tuple[Section, ...]:
     return tuple(found.values())
 
 
-def windows(kind: Kind, number: int, chars: int, seed: int) -> list[Section]:
-    """Texts of `chars` characters in a seeded order, each beginning with a section of its own and running on.
+def windows(kind: Kind, chars: Sequence[int], seed: int) -> list[Section]:
+    """Texts that each begin with a section of its own, in a seeded order, and run on; long ones overlap.
 
-    Long ones overlap, but no two begin alike.
+    Args:
+        chars: length of each.
 
     Raises:
         UnusableInput: there are fewer sections.
 
     """
     source = sections(kind)
-    if number > len(source):
+    if len(chars) > len(source):
         raise UnusableInput(
-            f"{number} prompts of {kind} were asked for; the standard library has {len(source)} that begin differently"
+            f"{len(chars)} prompts of {kind} were asked for; the standard library has {len(source)} that begin "
+            "differently: ask for fewer"
         )
     return [
-        Section(source[start].id, _running_on(source, start, chars))
-        for start in Random(seed).sample(range(len(source)), number)
+        Section(source[start].id, _running_on(source, start, length))
+        for start, length in zip(Random(seed).sample(range(len(source)), len(chars)), chars, strict=True)
     ]
 
 
@@ -86,12 +88,12 @@ def _code() -> Iterator[Section]:
 
 def _prose() -> Iterator[Section]:
     for topic, text in sorted(topics.items()):
-        if len(text) >= MIN_CHARS:
-            yield Section(f"reference.{topic}", text.strip())
+        if len(page := text.strip()) >= MIN_CHARS:
+            yield Section(f"reference.{topic}", page)
     for name, text in _modules():
         for match in _DOCSTRING.finditer(text):
-            if len(match[1]) >= MIN_CHARS:
-                yield Section(f"{name}:{_line(text, match.start())}", cleandoc(match[1]))
+            if len(prose := cleandoc(match[1])) >= MIN_CHARS:
+                yield Section(f"{name}:{_line(text, match.start())}", prose)
 
 
 def _line(text: str, at: int) -> int:

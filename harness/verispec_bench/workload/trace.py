@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from verispec_bench.arrival.trace import read_trace
-from verispec_bench.workload.fixed_length import CHARS_PER_TOKEN
+from verispec_bench.workload.exact_length import CHARS_PER_TOKEN
 from verispec_bench.workload.prompt import Prompt
 from verispec_bench.workload.standard_library import Kind, windows
 
@@ -19,12 +19,11 @@ def prompts(file: Path, of: Kind, requests: int | None, seed: int) -> list[Promp
 
     """
     lines = read_trace(file)[:requests]
-    chars = CHARS_PER_TOKEN * max(line.input_len for line in lines)
-    texts = windows(of, len(lines), chars, seed)
+    texts = windows(of, [2 * CHARS_PER_TOKEN * line.input_len for line in lines], seed)
     return [
         Prompt(
             f"trace-{number}-{section.id}",
-            section.text[: 2 * CHARS_PER_TOKEN * line.input_len],
+            section.text,
             input_len=line.input_len,
             output_len=line.output_len,
             at_s=line.at_s,

@@ -56,6 +56,29 @@ def test_plugin_settings_travel_in_additional_config():
     assert settings == {"verispec": Settings(drafter="suffix").model_dump()}
 
 
+@pytest.mark.parametrize("method", [{"method": "draft_model"}, {"method": "eagle3"}, {}], ids=str)
+def test_a_draft_model_is_named_as_vllm_can_load_it(tmp_path, monkeypatch, method):
+    (tmp_path / "draft").mkdir()
+    (tmp_path / "draft/config.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    spec = scenario(speculative=method | {"model": "./draft", "num_speculative_tokens": 2}, plugin=False)
+    argv = server_command(spec, "ours", interpreter(), 1).argv
+    assert json.loads(argv[argv.index("--speculative-config") + 1])["model"] == str(tmp_path / "draft")
+
+
+def test_a_missing_draft_model_is_refused_before_a_start():
+    spec = scenario(speculative={"method": "draft_model", "model": "./gone", "num_speculative_tokens": 2})
+    with pytest.raises(UnusableInput, match=r"model \./gone: neither a directory nor a hub id"):
+        server_command(spec, "ours", interpreter(), 1)
+
+
+@pytest.mark.parametrize("method", ["custom_class", "ngram", "suffix"])
+def test_methods_without_a_draft_model_keep_what_they_say(method):
+    speculative = OURS | {"method": method}
+    argv = server_command(scenario(speculative=speculative), "ours", interpreter(), 1).argv
+    assert json.loads(argv[argv.index("--speculative-config") + 1]) == speculative
+
+
 def test_all_installed_plugins_stay_and_ours_is_named():
     assert server_command(scenario(), "ours", interpreter(), 1).env["VLLM_PLUGINS"] == "lora,verispec"
 

@@ -1,15 +1,17 @@
 """Prompt sources: distinct prompts in a seeded order, and files in the field's forms."""
 
+import asyncio
 import json
 
 import pytest
 
 from verispec_bench.errors import UnusableInput
 from verispec_bench.scenario import WorkloadFile
-from verispec_bench.workload import load_prompts, prompts_digest
+from verispec_bench.scenario.workloads import FixedLength, MultiTurn, RandomIds, SharedPrefix
+from verispec_bench.workload import Message, Prompt, load_prompts, load_workload, prompts_digest, summarise
 
 
-@pytest.mark.parametrize(("name", "at_least"), [("chat", 160), ("code-edit", 200)])
+@pytest.mark.parametrize(("name", "at_least"), [("chat", 160), ("code-edit", 200), ("summarise", 300)])
 def test_built_in_prompts_are_many_and_distinct(name, at_least):
     prompts = load_prompts(name, seed=0)
     assert len(prompts) >= at_least
@@ -21,6 +23,55 @@ def test_the_seed_orders_the_prompts():
     assert load_prompts("chat", 1) == load_prompts("chat", 1)
     assert load_prompts("chat", 1) != load_prompts("chat", 2)
     assert prompts_digest(load_prompts("chat", 1)) != prompts_digest(load_prompts("chat", 2))
+
+
+def test_a_name_that_is_no_workload_is_refused():
+    with pytest.raises(UnusableInput, match="no workload 'chatt'; built in are chat, code-edit, summarise"):
+        load_workload("chatt", 0)
+
+
+def test_a_workload_of_texts_is_sent_as_it_is_and_its_speedups_count():
+    workload = load_workload("chat", 0)
+    assert (workload.needs_input_len, workload.shares_prefix, workload.valid_for_speedup) == (False, False, True)
+    assert asyncio.run(workload.as_sent(workload.prompts[:3], None, None)) == list(workload.prompts[:3])
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "summarise",
+        FixedLength(name="x", kind="fixed-length"),
+        MultiTurn(name="x", kind="multi-turn"),
+        SharedPrefix(name="x", kind="shared-prefix"),
+        RandomIds(name="x", kind="random", vocab_size=9),
+    ],
+    ids=str,
+)
+def test_every_source_has_a_seeded_order_and_a_digest_of_it(spec):
+    first, again, other = load_workload(spec, 1), load_workload(spec, 1), load_workload(spec, 2)
+    assert first == again
+    assert first.digest == again.digest == prompts_digest(load_prompts(spec, 1))
+    assert first.prompts != other.prompts
+    assert first.digest != other.digest
+
+
+def test_the_digest_counts_all_that_is_sent():
+    prompts = [
+        Prompt("a", "x"),
+        Prompt("a", "x", history=(Message("user", "y"),)),
+        Prompt("a", "x", input_len=3),
+        Prompt("a", "x", output_len=3),
+        Prompt("a", "y"),
+    ]
+    assert len({prompts_digest([prompt]) for prompt in prompts}) == len(prompts)
+    assert prompts_digest([Prompt("a", "x")]) == "1724a43c41620ef99cf808f95c00f33adb97867f83000b5754f53b7892d1782f"
+
+
+def test_a_summary_restates_a_passage_of_the_prompt():
+    for prompt in load_prompts("summarise", 0):
+        task, _, passage = prompt.text.partition("\n\n")
+        assert task in summarise.TASKS
+        assert 600 <= len(passage) <= 3000
 
 
 def test_code_edit_prompts_hold_whole_functions_that_fit_small_contexts():
@@ -42,6 +93,24 @@ def test_files_in_each_form(tmp_path, line):
     (tmp_path / "p.jsonl").write_text(json.dumps(line) + "\n\n")
     (prompt,) = load_prompts(WorkloadFile(name="mine", file="p.jsonl"), 0, tmp_path)
     assert (prompt.id, prompt.text) == ("7", "first")
+
+
+SPEC_BENCH = (
+    "writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities",  # two turns
+    "translation", "summarization", "qa", "math_reasoning", "rag",  # one turn
+)  # fmt: skip
+
+
+def test_a_file_with_all_categories_of_spec_bench(tmp_path):
+    lines = [
+        {"question_id": 81 + i, "category": category, "turns": [f"{category}\n\nfirst"] + ["then"] * (i < 8)}
+        for i, category in enumerate(SPEC_BENCH)
+    ]
+    (tmp_path / "question.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    prompts = load_prompts(WorkloadFile(name="mine", file="question.jsonl"), 0, tmp_path)
+    assert {(p.id, p.text) for p in prompts} == {
+        (str(81 + i), f"{category}\n\nfirst") for i, category in enumerate(SPEC_BENCH)
+    }
 
 
 def test_only_line_feeds_end_a_line_and_a_byte_order_mark_is_skipped(tmp_path):

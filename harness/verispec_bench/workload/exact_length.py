@@ -29,7 +29,7 @@ class FixedLength(Workload):
 
 def texts(of: Kind, seed: int) -> tuple[Prompt, ...]:
     """Texts to be cut, of up to LONGEST tokens."""
-    chosen = windows(of, PROMPTS, LONGEST * CHARS_PER_TOKEN, seed)
+    chosen = windows(of, [LONGEST * CHARS_PER_TOKEN] * PROMPTS, seed)
     return tuple(Prompt(section.id, section.text) for section in chosen)
 
 
