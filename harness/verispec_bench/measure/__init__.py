@@ -2,7 +2,7 @@
 
 from verispec_bench.measure.clock import MAX_JUMP_S
 from verispec_bench.measure.metric import Distribution, Metric
-from verispec_bench.measure.registry import METRICS, STRUCTURED, measure, measure_run
+from verispec_bench.measure.registry import METRICS, STRUCTURED, measure
 from verispec_bench.measure.resource_watch import ResourceWatch
 from verispec_bench.measure.run import RunData
 from verispec_bench.measure.server_watch import ServerWatch, closed_plateau, middle_of
@@ -24,6 +24,5 @@ __all__ = [
     "Slo",
     "closed_plateau",
     "measure",
-    "measure_run",
     "middle_of",
 ]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from verispec_bench.client.record import RequestRecord
 from verispec_bench.measure import acceptance, latency, resources, serving, steps, throughput
 from verispec_bench.measure.metric import PERCENTILES, Distribution, Metric
 from verispec_bench.measure.run import COLUMN, RunData
@@ -37,8 +36,3 @@ def measure(run: RunData, percentiles: Sequence[float] = PERCENTILES) -> dict[st
         if isinstance(metric, Distribution):
             measures[TOO_FEW_FOR] += metric.too_few_for(values, percentiles)
     return measures
-
-
-def measure_run(records: Sequence[RequestRecord]) -> dict[str, Any]:
-    """What the requests alone say."""
-    return measure(RunData((records,)))

@@ -53,7 +53,7 @@ class Slo:
     @staticmethod
     def _within(record: RequestRecord, name: str, limit_ms: float) -> bool:
         seconds = _LIMITED[name](record)
-        if seconds is None and name == "tpot_ms" and not latency.tokens_after_the_first_chunk(record):
+        if seconds is None and name == "tpot_ms" and latency.tokens_after_the_first_chunk(record) == 0:
             return True
         if seconds is None:
             raise MissingError(name)
