@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 
 _TICK_S = 0.02
+MOST_BUSY, MOST_LAG_S = 0.8, 0.02
+"""Above these the client's own time shows in what it measures."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,15 @@ class ClientLoad:
     busy_share: float
     loop_lag_p99_s: float | None
     processes: int = 1
+
+    @property
+    def bottleneck(self) -> str | None:
+        """Why the measured latencies may be the client's own; None: they are not."""
+        if self.busy_share > MOST_BUSY:
+            return f"it used {self.busy_share:.0%} of a processor"
+        if self.loop_lag_p99_s is not None and self.loop_lag_p99_s > MOST_LAG_S:
+            return f"its event loop was up to {1000 * self.loop_lag_p99_s:.0f} ms late"
+        return None
 
     @classmethod
     def worst(cls, loads: "list[ClientLoad]") -> "ClientLoad":
