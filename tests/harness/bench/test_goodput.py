@@ -47,5 +47,5 @@ def test_without_promises_there_is_no_goodput():
 def test_promises_are_read_as_vllm_s_flag_says_them():
     assert parse_goodput(["ttft:200 tpot:50", "e2el:3000"]) == {"ttft": 200, "tpot": 50, "e2el": 3000}
     for text in ("ttft", "ttft:x", "ttft:0", "ttft:nan", "itl:5", ":5"):
-        with pytest.raises(UnusableInput, match="is not ttft|tpot|e2el:MILLISECONDS"):
+        with pytest.raises(UnusableInput, match=r"is not ttft\|tpot\|e2el:MILLISECONDS"):
             parse_goodput([text])
