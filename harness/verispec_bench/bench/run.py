@@ -136,11 +136,11 @@ def _measures(bench: Bench, run: LoadRun) -> dict[str, Any]:
     measures |= {f"p{which:g}_itl_ms": percentile(gaps, which, len(done)) for which in bench.percentiles}
     if bench.goodput:
         measures["request_goodput"] = request_goodput(run.records, bench.goodput, measures["duration"])
-    lag = run.client.loop_lag_p99_s if run.client else None
+    lag = run.client.loop_lag_p99_s
     return measures | {
         "not_sent": run.not_sent,
-        "client_processes": run.client.processes if run.client else None,
-        "client_busy_share": run.client.busy_share if run.client else None,
+        "client_processes": run.client.processes,
+        "client_busy_share": run.client.busy_share,
         "client_loop_lag_p99_ms": None if lag is None else 1000 * lag,
         "errors": [record.error for record in run.records if record.error],
     }
@@ -148,7 +148,7 @@ def _measures(bench: Bench, run: LoadRun) -> dict[str, Any]:
 
 def _warnings(bench: Bench, target: Target, run: LoadRun) -> list[str]:
     found = []
-    if run.client and (reason := run.client.bottleneck):
+    if reason := run.client.bottleneck:
         found.append(f"the client was the bottleneck ({reason}): use more --client-processes, or another machine")
     if bench.sampling.ignore_eos and (short := _shorter(run.records)):
         found.append(f"{short} answers were shorter than asked, though --ignore-eos was on")
