@@ -1,4 +1,4 @@
-"""The command line: exit codes, one-line faults, `bench` against any server."""
+"""The command line: exit codes and one-line faults."""
 
 import asyncio
 import json
@@ -13,9 +13,6 @@ from tests.fakes.server import FakeServer, serving
 from tests.harness.sweep.test_sweep import VERISPEC, verispec
 from tests.plugin.release.example import manifest
 from verispec.release.digest import value_digest
-from verispec_bench.bench import BenchLoad, run_bench
-from verispec_bench.client import Sampling
-from verispec_bench.errors import InfrastructureFailed, UnusableInput
 
 FAKE_PYTHON = str(Path(__file__).parents[1] / "fakes" / "python")
 
@@ -99,37 +96,6 @@ def test_manifest_compares_two_and_says_no_if_the_contract_differs(tmp_path):
     answer = json.loads(verispec("manifest", ours, other, "--json").stdout)
     assert answer["same_contract"] is False
     assert [found["key"] for found in answer["differences"]] == ["defined_by.verifier.rule"]
-
-
-async def bench(server: FakeServer, workload="chat", prompts=6, model=None):
-    async with serving(server) as url:
-        return await run_bench(url, model, BenchLoad(workload, prompts, 2, 0, 5.0), Sampling(8))
-
-
-async def test_bench_measures_any_server():
-    measures = await bench(FakeServer())
-    assert (measures["completed"], measures["failed"], measures["errors"]) == (6, 0, [])
-    assert measures["output_throughput"] > 0
-    assert measures["p95_ttft_ms"] is None
-
-
-async def test_bench_keeps_the_reasons_of_failures(tmp_path):
-    (tmp_path / "p.jsonl").write_text('{"prompt": "!503"}\n{"prompt": "fine"}\n')
-    measures = await bench(FakeServer(), str(tmp_path / "p.jsonl"), prompts=2)
-    assert (measures["completed"], measures["failed"]) == (1, 1)
-    assert measures["errors"] == ["http 503: overloaded"]
-
-
-async def test_bench_refuses_what_cannot_be_sent():
-    with pytest.raises(UnusableInput, match="has 280 prompts, 999 were asked for"):
-        await bench(FakeServer(), prompts=999)
-    with pytest.raises(UnusableInput, match="--model x: the server serves m"):
-        await bench(FakeServer(), model="x")
-
-
-async def test_bench_needs_a_server():
-    with pytest.raises(InfrastructureFailed, match="no OpenAI-compatible server"):
-        await run_bench("http://127.0.0.1:9", None, BenchLoad("chat", 1, 1, 0, 5.0), Sampling(8))
 
 
 def test_serve_prints_url_and_curl_and_ends_on_ctrl_c(tmp_path):

@@ -66,6 +66,11 @@ def _show(summary: dict[str, Any]) -> None:
         for reason in comparison["reasons"]:
             said = where(comparison, summary["comparisons"])
             out.print(Text.assemble(("invalid", "yellow"), f" {said}: {reason}"), soft_wrap=True)
+        for warning in comparison["warnings"]:
+            out.print(
+                Text.assemble(("warning", "yellow"), f" {where(comparison, summary['comparisons'])}: {warning}"),
+                soft_wrap=True,
+            )
     for line in finding_lines(summary):
         say(line, out)
 

@@ -25,13 +25,13 @@ class LoadRun:
 
     Attributes:
         records: one for each request, in their order; of an interrupted run those that were sent.
-        client: how busy the client was; None if it was interrupted.
+        client: how busy the client was.
         not_sent: requests that an interrupted run never sent.
 
     """
 
     records: list[RequestRecord]
-    client: ClientLoad | None
+    client: ClientLoad
     not_sent: int = 0
 
 
@@ -81,31 +81,37 @@ async def run_load(
         records[index] = record
         on_done(record)
 
-    def run(client: ClientLoad | None) -> LoadRun:
-        return LoadRun([records[index] for index in sorted(records)], client, len(calls) - len(records))
-
     streams = min(concurrency or len(calls), len(calls))
     count = _enough(streams) if processes == "auto" else max(1, min(processes, streams))
+    if count > 1:
+        client, interrupted = await run_in_processes(
+            count, target.base_url, calls, concurrency, timeout_s, on_done=keep, on_in_flight=on_in_flight
+        )
+    else:
+        loop = LoadLoop(
+            target.base_url,
+            calls,
+            concurrency=concurrency,
+            timeout_s=timeout_s,
+            on_done=keep,
+            on_in_flight=on_in_flight,
+        )
+        client, interrupted = await _run_here(loop)
+    run = LoadRun([records[index] for index in sorted(records)], client, len(calls) - len(records))
+    if interrupted:
+        raise LoadInterrupted(run)
+    return run
+
+
+async def _run_here(loop: LoadLoop) -> tuple[ClientLoad, bool]:
+    """How busy this process was, and whether the run was interrupted."""
+    watch, interrupted = ClientWatch(), False
     try:
-        if count > 1:
-            load = await run_in_processes(
-                count, target.base_url, calls, concurrency, timeout_s, on_done=keep, on_in_flight=on_in_flight
-            )
-        else:
-            loop = LoadLoop(
-                target.base_url,
-                calls,
-                concurrency=concurrency,
-                timeout_s=timeout_s,
-                on_done=keep,
-                on_in_flight=on_in_flight,
-            )
-            async with ClientWatch() as watch:
-                await loop.run(time.perf_counter())
-            load = watch.load()
+        async with watch:
+            await loop.run(time.perf_counter())
     except asyncio.CancelledError:
-        raise LoadInterrupted(run(None)) from None
-    return run(load)
+        interrupted = True
+    return watch.load(), interrupted
 
 
 def _enough(streams: int) -> int:

@@ -5,13 +5,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import aiohttp
-from yarl import URL
-
 from verispec_bench.client.answer import StreamedAnswer, WholeAnswer
+from verispec_bench.client.http import Connections
 from verispec_bench.client.record import RequestRecord
 from verispec_bench.client.request import Call
-from verispec_bench.client.wire import exchange, open_session
+from verispec_bench.client.wire import allow_many_connections, exchange
 
 OnDone = Callable[[int, RequestRecord], None]
 OnInFlight = Callable[[int], None]
@@ -71,7 +69,7 @@ class LoadLoop:
         on_done: OnDone,
         on_in_flight: OnInFlight,
     ) -> None:
-        self._urls = {path: URL(base_url + path) for path in {call.path for call in calls}}
+        self._connections = Connections(base_url)
         self._calls = calls
         self._slots = min(concurrency or len(calls), len(calls))
         self._timeout_s = timeout_s
@@ -91,23 +89,24 @@ class LoadLoop:
             CancelledError: interrupted; requests in flight have ended as ABORTED, and were handed over.
 
         """
+        allow_many_connections()
         reader = asyncio.create_task(self._read())
         try:
-            async with open_session() as session, asyncio.TaskGroup() as slots:
+            async with self._connections, asyncio.TaskGroup() as slots:
                 for _ in range(self._slots):
-                    slots.create_task(self._slot(session, start))
+                    slots.create_task(self._slot(start))
         finally:
             self._unread.put_nowait(None)
             await reader
 
-    async def _slot(self, session: aiohttp.ClientSession, start: float) -> None:
+    async def _slot(self, start: float) -> None:
         for index, call in self._waiting:
             due = start + (call.due_s or 0.0)
             while (left := due - time.perf_counter()) > 0:
                 await asyncio.sleep(max(left, _TIMER_S))
-            await self._send(session, index, call, start)
+            await self._send(index, call, start)
 
-    async def _send(self, session: aiohttp.ClientSession, index: int, call: Call, start: float) -> None:
+    async def _send(self, index: int, call: Call, start: float) -> None:
         released = time.perf_counter() - start
         record = RequestRecord(
             call.prompt_id,
@@ -119,9 +118,9 @@ class LoadLoop:
         answer = StreamedAnswer(record) if call.stream else WholeAnswer(record)
         pieces: list[tuple[float, bytes]] = []
 
-        def keep(piece: bytes) -> None:
+        def keep(piece: bytes, arrived: float) -> None:
             nonlocal pieces
-            pieces.append((time.perf_counter() - start, piece))
+            pieces.append((arrived - start, piece))
             if len(pieces) == _MOST_UNREAD:
                 self._unread.put_nowait(_Part(index, record, answer, pieces, last=False))
                 pieces = []
@@ -129,7 +128,7 @@ class LoadLoop:
         self._count(1)
         record.sent_s = time.perf_counter() - start
         try:
-            record.error = await exchange(session, self._urls[call.path], call, self._timeout_s, keep)
+            record.error = await exchange(self._connections, call, self._timeout_s, keep)
         except asyncio.CancelledError:
             record.error = ABORTED
             raise

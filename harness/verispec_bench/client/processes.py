@@ -73,12 +73,14 @@ async def run_in_processes(
     *,
     on_done: OnDone,
     on_in_flight: Callable[[int], None],
-) -> ClientLoad:
+) -> tuple[ClientLoad, bool]:
     """Send all calls from `count` processes; call i goes to process i modulo `count`, slots likewise.
+
+    Returns:
+        How busy the clients were, and whether the run was interrupted: then what was sent has been handed over.
 
     Raises:
         InfrastructureFailed: a process died; the others are ended.
-        CancelledError: interrupted; the records of what was sent were handed over.
 
     """
     in_flight = [0] * count
@@ -98,14 +100,15 @@ async def run_in_processes(
                 starts.create_task(client.start(Job(base_url, list(calls[client.number :: count]), slots, timeout_s)))
         start = time.perf_counter() + _START_IN_S
         runs += [asyncio.create_task(client.run(start, told)) for client in clients]
+        interrupted = False
         try:
             await asyncio.wait(runs, return_when=asyncio.FIRST_EXCEPTION)
         except asyncio.CancelledError:
+            interrupted = True
             for client in clients:
                 client.interrupt()
             await asyncio.wait(runs, timeout=_GOODBYE_S)
-            raise
-        return ClientLoad.worst([run.result() for run in runs if run.done()])
+        return ClientLoad.worst([run.result() for run in runs if run.done()], count), interrupted
     except* InfrastructureFailed as failures:
         raise failures.exceptions[0] from None
     finally:

@@ -22,7 +22,8 @@ class RequestRecord:
         prompt_tokens, completion_tokens: from the server's usage; None if it gave none.
         finish_reason: "stop", "length", …
         error: None, or kind and message: "timeout: …", "http 503: …", "refused: …", "unreachable: …", "reset: …",
-            "truncated: …", "stream error: …", "aborted: …", "client: …" (this side has run out of something).
+            "not http: …", "truncated: …", "stream error: …", "answer error: …", "aborted: …" (by us), "client: …" (this
+            side has run out of something).
         text, token_ids: the answer; ids if the server sends them.
         num_spec_steps, num_draft_tokens, num_accepted_tokens: verification rounds with a draft, from the server.
         accepted_per_step, drafted_per_step: the same by round.

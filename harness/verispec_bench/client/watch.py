@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 
 _TICK_S = 0.02
+MOST_BUSY, MOST_LAG_S = 0.8, 0.02
+"""Above these the client's own time shows in what it measures."""
 
 
 @dataclass(frozen=True)
@@ -14,21 +16,32 @@ class ClientLoad:
     """What the load took of its clients; of several processes the worst.
 
     Attributes:
-        busy_share: processor time of the client's process / wall time of the run; 1 is one whole processor.
-        loop_lag_p99_s: how late timers of its event loop ran; None for a run too short for any.
+        busy_share: processor time of the client's process / wall time of the run; 1 is one whole processor. None if
+            an interrupted process did not say.
+        loop_lag_p99_s: how late timers of its event loop ran; None also for a run too short for any.
         processes: how many there were.
 
     """
 
-    busy_share: float
+    busy_share: float | None
     loop_lag_p99_s: float | None
     processes: int = 1
 
+    @property
+    def bottleneck(self) -> str | None:
+        """Why the measured latencies may be the client's own; None: they are not."""
+        if self.busy_share is not None and self.busy_share > MOST_BUSY:
+            return f"it used {self.busy_share:.0%} of a processor"
+        if self.loop_lag_p99_s is not None and self.loop_lag_p99_s > MOST_LAG_S:
+            return f"its event loop was up to {1000 * self.loop_lag_p99_s:.0f} ms late"
+        return None
+
     @classmethod
-    def worst(cls, loads: "list[ClientLoad]") -> "ClientLoad":
-        """Of several processes."""
+    def worst(cls, loads: "list[ClientLoad]", processes: int) -> "ClientLoad":
+        """Of several processes, as far as they said."""
+        shares = [load.busy_share for load in loads if load.busy_share is not None]
         lags = [load.loop_lag_p99_s for load in loads if load.loop_lag_p99_s is not None]
-        return cls(max(load.busy_share for load in loads), max(lags, default=None), len(loads))
+        return cls(max(shares, default=None), max(lags, default=None), processes)
 
 
 class ClientWatch:

@@ -13,5 +13,6 @@ def run_line(run: Run, row: dict[str, Any]) -> str:
         + (f"{throughput:7.1f} tok/s" if throughput is not None else "   nothing completed")
         + (f"  batch {batch:4.1f}" if batch is not None else "")
         + (f"  {row['failed']} failed" if row["failed"] else "")
-        + (f"  contaminated: {row['foreign_cpu']:.0%} of the CPU was others'" if row["contaminated"] else "")
+        + (f"  contaminated: {row['contamination']}" if row["contaminated"] else "")
+        + (f"  the client was the bottleneck: {row['client_bottleneck']}" if row["client_bottleneck"] else "")
     )

@@ -90,10 +90,6 @@ def requests_of(scenario: Scenario, cell: Cell, prompts: Sequence[Prompt], seed:
     ]
 
 
-def _ms(seconds: float | None) -> float | None:
-    return None if seconds is None else 1000 * seconds
-
-
 def _contamination(scenario: Scenario, measures: dict[str, Any]) -> list[str]:
     """What happened to the machine during a run; such a run is made again."""
     foreign, jump = measures["foreign_cpu"] or 0.0, measures["clock_jump_s"] or 0.0
@@ -162,8 +158,7 @@ async def run_block(
         "started": started,
         **measures,
         **data.to_row(),
-        "client_busy": load.client and load.client.busy_share,
-        "client_lag_ms": load.client and _ms(load.client.loop_lag_p99_s),
+        "client_bottleneck": load.client.bottleneck,
         "contaminated": bool(contamination),
         "contamination": "; ".join(contamination) or None,
         "is_baseline": arm == BASELINE,

@@ -13,7 +13,7 @@ from verispec_bench.sweep.pairs import Records, Row, paired, whole_blocks
 from verispec_bench.sweep.schedulers import two_schedulers
 from verispec_bench.sweep.slo import PREFIX as SEARCH_PREFIX
 from verispec_bench.sweep.slo import slo_rates
-from verispec_bench.sweep.validity import reasons_against
+from verispec_bench.sweep.validity import reasons_against, warnings_about
 
 CELL_KEY = (
     "workload", "concurrency", "request_rate", "trace_speed", "input_len", "output_len", "temperature", "max_num_seqs",
@@ -134,6 +134,7 @@ def _comparison(
         "pairs": found.pairs,
         "blocks": len(blocks),
         "foreign_cpu_max": max(float(block[side]["foreign_cpu"]) for block in blocks for side in (baseline, arm)),
+        "warnings": warnings_about(blocks, baseline, arm),
         "valid": not reasons,
         "reasons": reasons,
     }

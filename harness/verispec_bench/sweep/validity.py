@@ -52,6 +52,13 @@ def reasons_against(
     ]
 
 
+def warnings_about(blocks: Sequence[Mapping[str, Row]], baseline: str, arm: str) -> list[str]:
+    """What a reader should know of a comparison that may still be valid."""
+    rows = [block[side] for block in blocks for side in (baseline, arm)]
+    busy = sorted({str(row["client_bottleneck"]) for row in rows if row.get("client_bottleneck")})
+    return [f"the load client was the bottleneck in some runs: {busy[-1]}"] if busy else []
+
+
 def _workload_reasons(workload: Mapping[str, Any]) -> list[str]:
     return [str(workload["invalid_because"])] if workload.get("invalid_because") else []
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from tests.fakes.server import FakeServer, serving
-from verispec_bench.client import LoadInterrupted, Request, Sampling, Target, closed_loop, run_load
+from verispec_bench.client import ClientLoad, LoadInterrupted, Request, Sampling, Target, closed_loop, run_load
 from verispec_bench.client import load as load_module
 from verispec_bench.errors import InfrastructureFailed
 from verispec_bench.workload import Prompt
@@ -172,6 +172,8 @@ async def test_interrupted_runs_keep_what_was_measured_and_count_what_was_never_
     kept = interrupted.value.run
     assert [record.error_kind for record in kept.records] == [None] * 4 + ["aborted"] * 4
     assert kept.not_sent == 2
+    assert kept.client.processes == processes
+    assert kept.client.busy_share > 0
     assert all(record.completion_tokens == 2 for record in kept.records[4:])
 
 
@@ -215,6 +217,12 @@ async def test_a_client_process_that_fails_says_why():
 
     with pytest.raises(InfrastructureFailed, match=r"client process \d died \(exit code 1\): ValueError"):
         await broken("")
+
+
+def test_of_several_clients_the_worst_counts():
+    loads = [ClientLoad(0.2, 0.003), ClientLoad(0.9, None), ClientLoad(0.1, 0.001)]
+    assert ClientLoad.worst(loads, 3) == ClientLoad(0.9, 0.003, 3)
+    assert ClientLoad.worst([], 2) == ClientLoad(None, None, 2)
 
 
 async def test_the_closed_loop_is_a_load_run_with_nothing_due():
