@@ -67,10 +67,11 @@ lint: setup ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: setup ## time the rules against vLLM's own rejection sampler, and their share of a served step (quiet the machine first)
+bench: setup ## time the rules and their share of a served step, and the load client's own error (quiet the machine first)
 	@$(BIN)/verispec fetch-model > /dev/null
 	@$(BIN)/python benchmarks/rules.py $(if $(OUT),--json > $(OUT))
 	@$(BIN)/python benchmarks/served.py $(if $(OUT),--json >> $(OUT))
+	@$(BIN)/python benchmarks/client.py $(if $(OUT),--json >> $(OUT))
 
 soak: setup ## ten minutes of mixed traffic on a live server while faults are switched on and off: nothing may be lost or differ
 	@$(BIN)/python -m tests.soak
