@@ -113,6 +113,14 @@ async def test_bench_measures_any_server():
     assert measures["p95_ttft_ms"] is None
 
 
+async def test_bench_prints_its_metrics_for_people():
+    async with serving(FakeServer(speculative=True)) as url:
+        result = await asyncio.to_thread(verispec, "bench", "--base-url", url, "--num-prompts", "4")
+    assert result.returncode == 0, result.stderr
+    lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
+    assert (lines["completed"], lines["p95_ttft_ms"]) == ("4", "n/a")
+
+
 async def test_bench_keeps_the_reasons_of_failures(tmp_path):
     (tmp_path / "p.jsonl").write_text('{"prompt": "!503"}\n{"prompt": "fine"}\n')
     measures = await bench(FakeServer(), str(tmp_path / "p.jsonl"), prompts=2)

@@ -39,7 +39,7 @@ def bench(
             if name == "errors":
                 for error in sorted(set(value)):
                     say(f"{'error':<34} {value.count(error)} x {error}", out)
-            elif not isinstance(value, list):
+            elif not isinstance(value, list | dict):
                 say(f"{name:<34} {'n/a' if value is None else f'{value:.6g}'}", out)
     if measures["completed"] == 0:
         raise InfrastructureFailed(f"{base_url}: all {measures['failed']} requests failed: {measures['errors'][0]}")
