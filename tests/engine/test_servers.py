@@ -13,6 +13,8 @@ import pytest
 from verispec.release.digest import value_digest
 from verispec_bench.client import Sampling, Target, closed_loop
 from verispec_bench.exactness import greedy_parity
+from verispec_bench.measure import METRICS, ResourceWatch, RunData, ServerWatch, closed_plateau, measure
+from verispec_bench.measure.steps import PARTS
 from verispec_bench.model import resolve_model
 from verispec_bench.scenario import BASELINE
 from verispec_bench.server import differences
@@ -70,6 +72,27 @@ def test_the_plugin_is_at_work_in_the_worker_process(servers, answers):
     assert worker["counters"]["accepted_tokens"] >= sum(r.num_accepted_tokens or 0 for r in answers["suffix"])
     assert worker["fallback"]["drafting"]
     assert not any(worker["fallback"]["trips"].values())
+
+
+def test_every_metric_of_server_and_machine_is_there_on_a_real_server(servers):
+    """None is missing for want of a counter's name, and the parts of a whole add up."""
+    served = servers["suffix"]
+
+    async def measured():
+        async with ServerWatch(served.base_url, lambda: 1) as watch, ResourceWatch(served.pid) as resources:
+            prompts = load_prompts("code-edit", seed=12)[:4]
+            target = Target(served.base_url, served.model)
+            records = await closed_loop(target, prompts, Sampling(48), concurrency=2, timeout_s=300)
+        return measure(RunData((records,), watch.window(closed_plateau(1)), resources.window()))
+
+    measures = asyncio.run(measured())
+    declared = [metric.name for metric in METRICS if {"server", "plugin", "machine"} & set(metric.needs)]
+    assert [name for name in declared if measures[name] is None] == []
+    assert sum(measures[f"step_{part}_share"] for part in PARTS) == pytest.approx(1)
+    assert measures["queue_share"] + measures["prefill_share"] + measures["decode_share"] == pytest.approx(1)
+    assert 0 < measures["verify_steps"] <= measures["engine_steps"]
+    assert measures["drafts"] == measures["spec_decode_num_drafts"]
+    assert measures["inconsistent_requests"] == 0
 
 
 def test_the_server_says_what_it_serves(servers):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from verispec_bench.measure.metric import Metric
 from verispec_bench.measure.run import RunData
 
-_PARTS = {
+PARTS = {
     "draft": "Making drafts, by whichever drafter",
     "rule": "Verifying drafts: the rule, with the target's softmax",
     "verify_pass": "The target's passes of steps with a draft",
@@ -13,7 +13,7 @@ _PARTS = {
     "other": "What the steps took beside: sampling without drafts and bookkeeping",
 }
 """The parts of a step, as the plugin times them in the worker. On GPUs: the launching of them."""
-_PHASES = {
+PHASES = {
     "queue": "in the server's queue",
     "prefill": "from leaving the queue to the first token",
     "decode": "from the first token to the last",
@@ -22,11 +22,11 @@ _PHASES = {
 
 
 def _step_time(run: RunData) -> float:
-    return sum(run.gain(f"{part}_s") for part in _PARTS)
+    return sum(run.gain(f"{part}_s") for part in PARTS)
 
 
 def _request_time(run: RunData) -> float:
-    return sum(run.gain(f"request_{phase}_s") for phase in _PHASES)
+    return sum(run.gain(f"request_{phase}_s") for phase in PHASES)
 
 
 def _gain(counter: str, scale: float = 1) -> Callable[[RunData], float]:
@@ -46,7 +46,7 @@ METRICS = (
     Metric("verify_steps", "steps", None, "Steps that verified a draft.", ("plugin",), _count("verify_steps")),
     *(
         Metric(f"step_{part}_s", "s", "lower", f"{what}: seconds, all workers.", ("plugin",), _gain(f"{part}_s"))
-        for part, what in _PARTS.items()
+        for part, what in PARTS.items()
     ),
     *(
         Metric(
@@ -57,7 +57,7 @@ METRICS = (
             ("plugin",),
             _share(f"{part}_s", _step_time),
         )
-        for part, what in _PARTS.items()
+        for part, what in PARTS.items()
     ),
     Metric(
         "verify_pass_ms",
@@ -84,7 +84,7 @@ METRICS = (
             ("server",),
             _share(f"request_{phase}_s", _request_time),
         )
-        for phase, what in _PHASES.items()
+        for phase, what in PHASES.items()
     ),
     Metric("drafts", "rounds", None, "Rounds with a draft, by the server's count.", ("server",), _count("drafts")),
     Metric(

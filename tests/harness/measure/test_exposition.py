@@ -1,8 +1,13 @@
 """The text of /metrics, read."""
 
-import pytest
+import asyncio
 
-from verispec_bench.measure.exposition import parse_metrics
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from verispec.engine.counters import Counters
+from verispec.engine.metrics import PREFIX, PluginMetrics
+from verispec_bench.measure.exposition import COUNTERS, parse_metrics
 
 
 def test_counters_are_summed_over_engines_and_created_rows_are_left_out():
@@ -48,6 +53,20 @@ vllm:request_prefill_time_seconds_sum{engine="0"} 0.75
 def test_step_times_are_the_plugins():
     text = 'verispec:draft_seconds_total{engine="0"} 0.5\nverispec:verify_steps_total{engine="0"} 7.0\n'
     assert parse_metrics(text) == {"draft_s": 0.5, "verify_steps": 7.0}
+
+
+def test_every_counter_of_the_plugin_is_one_that_the_plugin_writes():
+    async def ask():
+        fallback = {"drafting": True, "target_only_s": 0.5, "trips": {"raised": 1}}
+        return {"workers": [{"fallback": fallback, "counters": Counters().as_dict()}], "commits": []}
+
+    written = PluginMetrics(ask)
+    asyncio.run(written.refresh())
+    registry = CollectorRegistry()
+    registry.register(written)
+    read = parse_metrics(generate_latest(registry).decode())
+    ours = {name for name, sample in COUNTERS.items() if sample.startswith(PREFIX)}
+    assert {name.partition(".")[0] for name in read} == ours
 
 
 @pytest.mark.parametrize(
