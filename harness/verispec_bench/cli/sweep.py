@@ -1,5 +1,7 @@
 """`sweep` and `report`: measure a scenario, and look at it again."""
 
+import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +10,13 @@ from rich.text import Text
 
 from verispec_bench.cli.app import DryRun, Json, OutDir, Resume, ScenarioFile, app, err, out, result_path, run, say
 from verispec_bench.errors import UnusableInput
+
+
+class Executor(StrEnum):
+    """Where a sweep runs."""
+
+    LOCAL = "local"
+    RAY = "ray"
 
 
 @app.command()
@@ -19,6 +28,14 @@ def sweep(
     control: Annotated[
         bool, typer.Option("--control", help="Compare a second baseline server with the first too (A/A).")
     ] = False,
+    executor: Annotated[
+        Executor, typer.Option(help="Run here, or spread the cells over the nodes of a Ray cluster.")
+    ] = Executor.LOCAL,
+    ray_address: Annotated[str | None, typer.Option(help="Of the cluster; default: as Ray finds it.")] = None,
+    ray_resources: Annotated[
+        str | None,
+        typer.Option(help='What the servers of one comparison need on a node, as JSON; default: its CPUs: {"CPU": 2}.'),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a scenario: speculative servers against the matched target-only server, over all cells."""
@@ -30,8 +47,10 @@ def sweep(
     from verispec_bench.record import ResultDirectory
     from verispec_bench.report import render
     from verispec_bench.sweep.describe import describe_plan
-    from verispec_bench.sweep.sweep import prepare, run_sweep
+    from verispec_bench.sweep.part import prepare
+    from verispec_bench.sweep.sweep import run_sweep
 
+    needed = _resources(ray_resources)
     prepared = prepare(loaded, scenario.parent)
     if dry_run:
         plan = describe_plan(prepared)
@@ -41,7 +60,12 @@ def sweep(
     results = ResultDirectory.create_or_resume(path, prepared.manifest, resume)
     say(f"results go to {path}", err)
     try:
-        summary = run(run_sweep(prepared, results, err))
+        if executor is Executor.RAY:
+            from verispec_bench.sweep.ray_executor import run_on_ray
+
+            summary = run_on_ray(prepared, scenario.parent, results, err, address=ray_address, resources=needed)
+        else:
+            summary = run(run_sweep(prepared, results, err))
     except KeyboardInterrupt:
         kept = f"interrupted: {len(results.rows())} finished runs are kept"
         say(f"{kept}; go on with: verispec sweep {scenario} --resume --out {path}", err)
@@ -55,6 +79,16 @@ def sweep(
         say(f"plot:   {plot}\nreport: {page}" if plot.is_file() else f"report: {page}", out)
     if not any(comparison["valid"] for comparison in summary["comparisons"]) and not summary["slo"]:
         raise typer.Exit(1)
+
+
+def _resources(text: str | None) -> dict[str, float] | None:
+    """Amounts by Ray's names."""
+    if text is None:
+        return None
+    try:
+        return {str(name): float(amount) for name, amount in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError):
+        raise UnusableInput(f'--ray-resources {text}: is no JSON object like {{"CPU": 2, "GPU": 1}}') from None
 
 
 def _show(summary: dict[str, Any]) -> None:

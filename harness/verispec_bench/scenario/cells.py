@@ -46,8 +46,10 @@ class Cell:
         """Short and unique within a scenario."""
         if self.concurrency is not None:
             load = f"c{self.concurrency}"
+        elif self.request_rate is not None:
+            load = f"r{self.request_rate:g}"
         else:
-            load = f"x{self.trace_speed:g}" if self.request_rate is None else f"r{self.request_rate:g}"
+            load = "search" if self.trace_speed is None else f"x{self.trace_speed:g}"
         lengths = [f"in{self.input_len}"] if self.input_len else []
         parts = [self.workload, load, *lengths, f"out{self.output_len}", f"t{self.temperature:g}"]
         return "/".join([*parts, f"s{self.max_num_seqs}", self.dtype])

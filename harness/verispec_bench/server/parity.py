@@ -44,7 +44,12 @@ def differences(baseline: Readback, arm: Readback) -> dict[str, tuple[object, ob
 
 def changed_since(recorded: dict[str, Any], now: Readback) -> list[str]:
     """Keys in which a server differs from its own record of an earlier start."""
-    return [key for key in _differing(_facts(recorded), _facts(now.as_dict())) if key not in RANDOM]
+    return changed_between(recorded, now.as_dict())
+
+
+def changed_between(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
+    """Keys in which two records of a server differ, but for what any start changes."""
+    return [key for key in _differing(_facts(first), _facts(second)) if key not in RANDOM]
 
 
 def _facts(readback: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from verispec_bench.server import server_command
 from verispec_bench.sweep.cost import Cost, cost_of, measured_speeds
-from verispec_bench.sweep.sweep import PreparedSweep
+from verispec_bench.sweep.part import PreparedSweep
 
 
 def describe_plan(sweep: PreparedSweep) -> dict[str, Any]:
