@@ -6,6 +6,7 @@ together.
 """
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -26,6 +27,8 @@ from verispec_bench.sweep.progress import run_line
 from verispec_bench.sweep.sweep import finish
 
 POLL_S = 0.2
+TRAVELLING = ("VLLM_", "HF_", "VERISPEC_")
+"""Variables that begin so are set on the nodes as they are here: commands and servers depend on them."""
 Kept = tuple[Run, dict[str, Any], list[dict[str, Any]]]
 """A finished run: its row, its records."""
 
@@ -72,7 +75,8 @@ def run_on_ray(
 
     """
     ray = _ray()
-    ray.init(address=address, log_to_driver=False, ignore_reinit_error=True)
+    variables = {name: value for name, value in os.environ.items() if name.startswith(TRAVELLING)}
+    ray.init(address=address, log_to_driver=False, runtime_env={"env_vars": variables})
     needed = resources or {"CPU": float(sweep.manifest["identity"]["machine"]["cpus"])}
     nodes = _nodes_with(ray, needed)
     if not nodes:
