@@ -12,7 +12,8 @@ __all__ = ["app", "bench", "doctor", "lab", "main", "manifest", "mock", "serve",
 
 def main() -> None:
     """Run the command line; foreseeable faults end in one line and an exit code, never in a traceback."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # As Ctrl-C: an event loop then cancels what it does; an exception raised amid its callbacks may be lost in them.
+    signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     try:
         app()
     except VerispecError as error:

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import cast
 from urllib.parse import urlsplit
 
-from httptools import HttpParserError, HttpResponseParser
+from httptools import HttpParserCallbackError, HttpParserError, HttpResponseParser
 
 _IDLE_S = 4.0
 """Connections that were idle for longer are not used again: uvicorn closes its own after 5 s, maybe as we send."""
@@ -178,6 +178,8 @@ class _Connection(asyncio.Protocol):
             return
         try:
             self._parser.feed_data(data)
+        except HttpParserCallbackError as error:  # what on_bytes raised
+            self._fail(error.__context__ or error)
         except HttpParserError as error:
             self._fail(NotHttp(f"{error}: {data[:80]!r}"))
 
@@ -212,6 +214,6 @@ class _Connection(asyncio.Protocol):
             self.is_reusable, self.idle_since = self._parser.should_keep_alive(), self._arrived
             self._ended.set_result(self._response)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: BaseException) -> None:
         if self._ended is not None and not self._ended.done():
             self._ended.set_exception(error)

@@ -152,25 +152,28 @@ async def test_some_failed_is_one_and_all_failed_is_three(tmp_path):
     assert "all 1 requests failed: http 503: overloaded" in three.stderr
 
 
-async def test_ctrl_c_prints_what_was_measured(tmp_path):
+@pytest.mark.parametrize(("number", "processes"), [(signal.SIGINT, "1"), (signal.SIGINT, "2"), (signal.SIGTERM, "1")])
+async def test_ctrl_c_prints_what_was_measured(tmp_path, number, processes):
     """Two answers, two that hang, two never sent."""
     workload = prompts(tmp_path, *["!hang"] * 6)
     text = (tmp_path / "prompts.jsonl").read_text().replace("!hang 0", "fine 0").replace("!hang 1", "fine 1")
     (tmp_path / "prompts.jsonl").write_text(text)
     server, path = FakeServer(), tmp_path / "out"
     flags = ["--workload", workload, "--num-prompts", "6", "--max-concurrency", "2", "--json", "--result-dir", path]
+    flags += ["--client-processes", processes]
     async with serving(server) as url:
         child = subprocess.Popen(
             [VERISPEC, "bench", "--base-url", url, *flags],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=dict(os.environ),
+            start_new_session=True,
         )
         while server.running < 2:
             assert child.poll() is None
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)
-        child.send_signal(signal.SIGINT)
+        os.killpg(child.pid, number)  # as a terminal does: its children get it too
         stdout, stderr = await asyncio.to_thread(child.communicate, timeout=60)
     assert child.returncode == 130, stderr
     printed = json.loads(stdout)

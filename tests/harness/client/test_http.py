@@ -160,6 +160,15 @@ async def test_what_is_not_http_is_a_fault(answer):
         await posts(Server([answer, None]))
 
 
+async def test_what_the_receiver_raises_is_raised_to_the_sender():
+    def broken(piece, at):
+        raise ValueError("broken")
+
+    async with Server([CHUNKED]).running() as port, Connections(f"http://127.0.0.1:{port}") as connections:
+        with pytest.raises(ValueError, match="broken"):
+            await connections.post("/x", b"{}", broken)
+
+
 async def test_a_plain_server_behind_https_cannot_be_connected_to():
     async def refuse(reader, writer):
         writer.write(b"HTTP/1.1 400 not TLS\r\n\r\n")
