@@ -41,8 +41,8 @@ def setting_label(comparison: Comparison, among: Sequence[Comparison]) -> str:
     """Those keys of a cell in which the comparisons of a sweep differ, its load left out: "in 512, t 0.8"."""
     parts = []
     for key, lead in _SETTINGS.items():
-        if len({other.get(key) for other in among}) > 1:
-            value = comparison.get(key)
+        value = comparison.get(key)
+        if value is not None and len({other.get(key) for other in among}) > 1:
             parts.append(f"{lead}{value:g}" if isinstance(value, float) else f"{lead}{value}")
     return ", ".join(parts)
 

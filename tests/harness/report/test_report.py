@@ -14,7 +14,8 @@ def comparison(speedup=1.5, low=1.2, high=1.8, valid=True, **fields):
             key = f"{which}_{name}_ratio"
             ratios |= {key: 0.9, f"{key}_low": 0.8, f"{key}_high": 1.0}
     return ratios | {
-        "workload": "chat", "arm": "x", "concurrency": 4, "batch_size_mean": 3.9, "speedup": speedup,
+        "workload": "chat", "arm": "x", "baseline": "target-only", "concurrency": 4, "batch_size_mean": 3.9,
+        "speedup_kind": "output_throughput", "speedup": speedup,
         "speedup_low": low, "speedup_high": high, "valid": valid, "reasons": [],
         "tokens_per_step": 1.2, "greedy_compared": 8, "greedy_different": 0,
     } | fields  # fmt: skip

@@ -1,0 +1,58 @@
+"""What a sweep found beside its comparisons, in words."""
+
+from verispec_bench.report.findings import finding_lines
+from verispec_bench.report.table import line_label, load_label, setting_label, where
+
+
+def test_what_was_not_measured_is_not_said():
+    assert finding_lines({"comparisons": []}) == []
+    assert finding_lines({"comparisons": [], "control": None, "two_schedulers": None, "slo": None}) == []
+
+
+def test_both_kinds_of_speedup_are_told_apart():
+    lines = finding_lines({"comparisons": [{"speedup_kind": "output_throughput"}, {"speedup_kind": "mean_e2el"}]})
+    assert lines == [
+        "speedup: output tokens per second, the arm's over the baseline's (closed loop)",
+        "speedup: mean end-to-end latency, the baseline's over the arm's (open loop)",
+    ]
+
+
+def test_control_schedulers_and_searches_have_a_line_each():
+    control = {"cells": 40, "covered": 39, "share": 0.975, "share_low": 0.868, "share_high": 0.999, "furthest": 1.02}
+    pair = {
+        "workload": "chat", "arm": "x", "loads": [1, 16], "speedups": [1.5, 0.7], "acceptance_agrees": True,
+        "acceptance_ratio": 1.0, "acceptance_ratio_low": 0.98, "acceptance_ratio_high": 1.03,
+    }  # fmt: skip
+    probes = [{"request_rate": 1.4, "good_share": 0.2}]
+    slo = [
+        {"workload": "chat", "arm": "target-only", "slo_rate": None, "slo_rate_ratio": None, "probes": probes},
+        {"workload": "chat", "arm": "x", "slo_rate": 4.2, "slo_rate_ratio": 1.5, "probes": probes},
+    ]
+    summary = {"comparisons": [], "control": control, "two_schedulers": [pair], "slo": slo}
+    assert finding_lines(summary) == [
+        "control (A/A): the interval held 1 in 39 of 40 cells (98%, 95% interval 87% to 100%); furthest from 1: 1.020",
+        "two schedulers, chat, x: 1.50 times as fast at c=1, 0.70 at c=16; "
+        "acceptance agrees: ratio 1.000 [0.980, 1.030]",
+        "within the goodput, chat, target-only: no rate down to 1.4/s",
+        "within the goodput, chat, x: up to 4.2/s, 1.50 times the baseline's",
+    ]
+
+
+CELL = {
+    "workload": "chat", "arm": "x", "baseline": "target-only", "concurrency": 4, "request_rate": None,
+    "trace_speed": None, "input_len": None, "output_len": 96, "temperature": 0.0, "max_num_seqs": 16, "dtype": "auto",
+}  # fmt: skip
+
+
+def test_a_comparison_is_named_by_what_tells_it_from_the_others():
+    hot, default = CELL | {"temperature": 0.8}, CELL | {"baseline": "deployment-default"}
+    assert where(CELL, [CELL]) == "chat, c=4, x"
+    assert where(hot, [CELL, hot]) == "chat, c=4, t 0.8, x"
+    assert where(default, [CELL, default]) == "chat, c=4, x against deployment-default"
+    assert setting_label(CELL, [CELL, CELL | {"max_num_seqs": 8, "input_len": 512}]) == "limit 16"
+    assert line_label(CELL, [CELL, CELL | {"arm": "y"}]) == "chat, x"
+
+
+def test_loads_of_all_kinds_have_a_label():
+    loads = [{"concurrency": 4}, {"concurrency": None, "request_rate": 2.5}, {"concurrency": None, "trace_speed": 2.0}]
+    assert [load_label(CELL | load) for load in loads] == ["c=4", "2.5/s", "trace x2"]

@@ -1,0 +1,112 @@
+"""What is wrong with a comparison is said, one sentence for each thing; what is part of the traffic is not wrong."""
+
+import pytest
+
+from verispec_bench.client import RequestRecord
+from verispec_bench.stats import Block, compare
+from verispec_bench.sweep.pairs import whole_blocks
+from verispec_bench.sweep.validity import reasons_against, warnings_about
+
+
+def answer(tokens=10, prompt_tokens=50, start=0.0, drafted=4, error=None) -> RequestRecord:
+    times = [start + 0.1 * (i + 1) for i in range(tokens)]
+    return RequestRecord(
+        "p", start, chunk_times_s=times, chunk_tokens=[1] * tokens, end_s=times[-1], prompt_tokens=prompt_tokens,
+        completion_tokens=tokens, error=error, num_draft_tokens=drafted, num_accepted_tokens=2,
+    )  # fmt: skip
+
+
+def row(arm, **changes):
+    return {
+        "run": arm, "arm": arm, "block": 0, "attempt": 0, "failed": 0, "start": "s", "contaminated": False,
+        "contamination": None, "foreign_cpu": 0.0, "prefix_cache_queries": 100, "prefix_cache_hits": 0,
+        "preemptions": 0, "input_len": None, "client_bottleneck": None,
+    } | changes  # fmt: skip
+
+
+def reasons(baseline=None, arm=None, answers=None, workload=None, measures=None, name="suffix"):
+    """Of four blocks of five prompts that are alike but for what is given."""
+    block = {"target-only": row("target-only", **(baseline or {})), name: row(name, **(arm or {}))}
+    ours, theirs = answers or ([answer() for _ in range(5)], [answer() for _ in range(5)])
+    found = compare([Block(ours, theirs)] * 4)
+    said = {"fallbacks": None, "target_only_share": None} | (measures or {})
+    return reasons_against([block] * 4, "target-only", name, [(ours, theirs)] * 4, found, said, workload or {})
+
+
+def test_a_clean_comparison_has_no_reasons():
+    assert reasons() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"arm": {"failed": 1}}, "4 requests failed"),
+        ({"arm": {"start": "t"}}, "a pair was interrupted, and its arms ran on different starts of the servers"),
+        (
+            {"arm": {"contaminated": True, "contamination": "the clock jumped by 3.0 s"}},
+            "the clock jumped by 3.0 s, and no clean retry was left",
+        ),
+        ({"baseline": {"prefix_cache_hits": 60}}, "target-only found prompts in its prefix cache: they were not fresh"),
+        ({"arm": {"preemptions": 2}}, "suffix preempted 8 requests: its KV cache is too small for the load"),
+        (
+            {"measures": {"fallbacks": {"raised": 2, "memory-pressure": 1}, "target_only_share": 0.25}},
+            "the arm fell back to target-only decoding for 25% of the time: raised (2)",
+        ),
+        ({"workload": {"invalid_because": "random tokens"}}, "random tokens"),
+    ],
+)
+def test_each_fault_has_its_sentence(changes, sentence):
+    assert reasons(**changes) == [sentence]
+
+
+def test_hits_of_prompts_that_share_a_prefix_must_be_alike():
+    shared = {"shares_prefix": True}
+    assert reasons({"prefix_cache_hits": 80}, {"prefix_cache_hits": 82}, workload=shared) == []
+    assert reasons({"prefix_cache_hits": 80}, {"prefix_cache_hits": 20}, workload=shared) == [
+        "the arms found 80% and 20% of the prompts in their prefix caches"
+    ]
+
+
+def test_answers_of_another_length_are_other_work():
+    longer = ([answer(10) for _ in range(5)], [answer(14) for _ in range(5)])
+    assert reasons(answers=longer) == ["the arms' answers have 200 and 280 tokens: they did different work"]
+
+
+def test_lengths_that_differ_by_chance_are_the_same_work():
+    """Sampled answers: as often longer as shorter, and by much."""
+    ours = [answer(n) for n in (5, 30, 8, 25, 12)]
+    theirs = [answer(n) for n in (28, 7, 26, 9, 24)]
+    assert reasons(answers=(ours, theirs)) == []
+
+
+def test_prompts_must_have_the_length_that_was_asked_for():
+    wrong = ([answer(prompt_tokens=64) for _ in range(5)], [answer(prompt_tokens=65) for _ in range(5)])
+    assert reasons({"input_len": 64}, {"input_len": 64}, answers=wrong) == [
+        "prompts of 64 tokens were sent, the servers counted 65"
+    ]
+
+
+def test_only_an_arm_that_speculates_must_have_drafted():
+    nothing = ([answer(drafted=None) for _ in range(5)], [answer(drafted=0) for _ in range(5)])
+    assert reasons(answers=nothing) == ["nothing was drafted: this is not a speculative arm"]
+    assert reasons(answers=nothing, name="control") == []
+
+
+def test_a_client_that_was_the_bottleneck_is_a_warning():
+    blocks = [{"target-only": row("target-only"), "x": row("x", client_bottleneck="it used 90% of a processor")}]
+    assert warnings_about(blocks, "target-only", "x") == [
+        "the load client was the bottleneck in some runs: it used 90% of a processor"
+    ]
+    assert warnings_about([{"target-only": row("target-only"), "x": row("x")}], "target-only", "x") == []
+
+
+def test_contaminated_blocks_are_left_out_where_enough_clean_ones_remain():
+    rows = [row(arm, block=block, contaminated=block == 1) for block in range(3) for arm in ("target-only", "x")]
+    assert [block["x"]["block"] for block in whole_blocks(rows, ["target-only", "x"], wanted=2)] == [0, 2]
+    assert [block["x"]["block"] for block in whole_blocks(rows, ["target-only", "x"], wanted=3)] == [0, 1, 2]
+
+
+def test_a_block_counts_by_its_last_attempt_that_all_arms_finished():
+    rows = [row("target-only"), row("x"), row("target-only", attempt=1), row("x", attempt=1), row("x", attempt=2)]
+    (block,) = whole_blocks(rows, ["target-only", "x"], wanted=1)
+    assert {arm: run["attempt"] for arm, run in block.items()} == {"target-only": 1, "x": 1}
