@@ -112,6 +112,49 @@ async def test_a_body_that_is_not_json_is_refused():
         assert "is not JSON" in (await response.json())["error"]["message"]
 
 
+async def test_a_route_that_is_not_there_is_a_404():
+    async with mock() as (session, _), session.get("/v1/embeddings") as response:
+        assert response.status == 404
+        assert "GET /v1/embeddings" in (await response.json())["error"]["message"]
+
+
+async def raw(settings, *pieces):
+    """What comes back for bytes that are sent piece by piece, until the server ends the connection."""
+    async with serve(MockSettings(**(FAST | settings))) as (_, url):
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        for piece in pieces:
+            writer.write(piece)
+            await asyncio.sleep(0.02)
+        received = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+        return received.decode()
+
+
+async def test_requests_on_one_connection_are_answered_in_their_order_wherever_they_are_cut():
+    body = b'{"prompt": [1], "max_tokens": 2, "stream": true}'
+    head = b"POST /v1/completions HTTP/1.1\r\nHost: m\r\nContent-Length: %d\r\n\r\n" % len(body)
+    last = b"GET /version HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n"
+    sent = head + body + last
+    for cut in (10, len(head) - 1, len(head) + 5, len(head + body), len(head + body) + 3):
+        received = await raw({}, sent[:cut], sent[cut:])
+        assert received.index("[DONE]") < received.index('{"version": "mock"}')
+        assert received.count("HTTP/1.1 200 OK") == 2
+
+
+async def test_a_client_that_waits_for_a_go_ahead_gets_it():
+    head = (
+        b"POST /tokenize HTTP/1.1\r\nHost: m\r\nConnection: close\r\nContent-Length: 16\r\nExpect: 100-continue\r\n\r\n"
+    )
+    received = await raw({}, head, b'{"prompt":"a b"}')
+    assert received.startswith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
+    assert '"count": 2' in received
+
+
+async def test_what_is_no_http_is_refused():
+    received = await raw({}, b"\x16\x03\x01 hello\r\n\r\n")
+    assert received.startswith("HTTP/1.1 400 Bad Request")
+
+
 async def test_a_chunk_is_never_early_by_more_than_the_timers_step_and_lateness_does_not_add_up():
     async with mock(ttft_ms=50, tokens_per_second=100) as (session, server):
         await post(session, stream=True, max_tokens=30)
