@@ -100,14 +100,15 @@ class LoadLoop:
             await reader
 
     async def _slot(self, start: float) -> None:
+        free = start
         for index, call in self._waiting:
-            due = start + (call.due_s or 0.0)
+            due = time.perf_counter() if call.due_s is None else start + call.due_s
             while (left := due - time.perf_counter()) > 0:
                 await asyncio.sleep(max(left, _TIMER_S))
-            await self._send(index, call, start)
+            await self._send(index, call, start, max(free, due) - start)
+            free = time.perf_counter()
 
-    async def _send(self, index: int, call: Call, start: float) -> None:
-        released = time.perf_counter() - start
+    async def _send(self, index: int, call: Call, start: float, released: float) -> None:
         record = RequestRecord(
             call.prompt_id,
             scheduled_s=released if call.due_s is None else call.due_s,
