@@ -62,8 +62,14 @@ class Connections:
         self._idle: list[_Connection] = []
         self._all: set[_Connection] = set()
         self._addresses: list[str] = []
+        self._unknown: OSError | None = None
 
     async def __aenter__(self) -> "Connections":
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+            self._addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        except OSError as error:
+            self._unknown = error
         return self
 
     async def __aexit__(
@@ -113,9 +119,8 @@ class Connections:
     async def _connect(self) -> "_Connection":
         loop = asyncio.get_running_loop()
         try:
-            if not self._addresses:
-                found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-                self._addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+            if self._unknown is not None:
+                raise self._unknown
             for address in list(self._addresses):
                 name = self._host if self._ssl else None
                 try:

@@ -36,7 +36,11 @@ class LoadRun:
 
 
 class LoadInterrupted(asyncio.CancelledError):
-    """The run was cancelled (Ctrl-C); `run` holds what was measured."""
+    """The run was cancelled (Ctrl-C); `run` holds what was measured.
+
+    Like any cancellation it is to be raised again, or taken back with `Task.uncancel`. Python 3.11's task groups know
+    only CancelledError itself: in the body of one, catch it there.
+    """
 
     def __init__(self, run: LoadRun) -> None:
         super().__init__("the load was interrupted")

@@ -123,14 +123,20 @@ async def test_posts_at_once_have_a_connection_each():
     assert server.connections == 50
 
 
-async def test_a_name_with_several_addresses_is_tried_at_each(monkeypatch):
+async def test_a_name_is_looked_up_once_and_tried_at_each_of_its_addresses(monkeypatch):
+    asked = []
+
     async def two(self, host, port, **options):
+        if host == "somewhere":
+            asked.append(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{last}", port)) for last in (2, 1)]
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", two)
-    server = Server([SIZED])
+    server = Server([SIZED], [SIZED])
     async with server.running() as port, Connections(f"http://somewhere:{port}") as connections:
-        assert (await connections.post("/x", b"{}", lambda piece, at: None)).status == 200
+        posts = (connections.post("/x", b"{}", lambda piece, at: None) for _ in range(2))
+        assert [response.status for response in await asyncio.gather(*posts)] == [200, 200]
+    assert asked == ["somewhere"]
 
 
 async def test_refusals_are_kept_whole_with_their_headers():
