@@ -51,14 +51,13 @@ class Exchange:
                 return await self._fail_stream()
             chunk, num_tokens = self._encoder.chunk(index)
             await _until(due_s)
-            await self._reply.chunk(chunk)
+            await self._reply.chunk(chunk, last=index == len(self._due_s) - 1)
             sent_s.append(time.perf_counter())
             self._timing.sent(num_tokens, sent_s[-1] - due_s)
             self._traffic.generated(num_tokens)
             if index == 0:
                 self._timing.begun(sent_s[0] - self._read_s)
                 first_tokens = num_tokens
-        self._reply.end_stream()
         if later := self._encoder.num_tokens - first_tokens:
             self._timing.ended((sent_s[-1] - sent_s[0]) / later)
         self._traffic.finished(self._encoder.finish_reason)

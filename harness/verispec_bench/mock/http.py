@@ -64,13 +64,13 @@ class Reply:
         """The head of an answer whose length is not known."""
         self.head("Transfer-Encoding: chunked\r\n", EVENT_STREAM)
 
-    async def chunk(self, data: bytes) -> None:
+    async def chunk(self, data: bytes, last: bool = False) -> None:
         """A piece of a stream; waits only for a client that does not read."""
-        self._connection.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        self._connection.transport.write(b"%x\r\n%b\r\n%b" % (len(data), data, _END if last else b""))
         await self._connection.drained()
 
     def end_stream(self) -> None:
-        """The stream is whole."""
+        """The stream ends, though nothing said that the last piece was the last."""
         self._connection.transport.write(_END)
 
     def half(self, body: bytes) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import resource
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -108,6 +109,13 @@ class MockServer:
                 self.timing.loop_lagged(time.perf_counter() - due)
 
 
+def _allow_many_connections() -> None:
+    """As many open files as the system allows: each stream holds one, and 1,024 is a common limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def _parsed(body: bytes) -> Any:
     try:
         return json.loads(body)
@@ -133,6 +141,7 @@ async def serve(
         InfrastructureFailed: the port is busy, or there is no such host.
 
     """
+    _allow_many_connections()
     mock, connections = MockServer(settings), set[Connection]()
     loop = asyncio.get_running_loop()
     try:
