@@ -14,12 +14,12 @@ from typing import Any
 
 import aiohttp
 
-from verispec_bench.client import Sampling, Target, closed_loop
+from verispec_bench.client import Request, Sampling, Target, run_load
 from verispec_bench.scenario import Scenario, load_scenario
 from verispec_bench.server import ServerProcess, free_port, probe_interpreter, server_command, wait_until_ready
 from verispec_bench.server.readback import plugin_status
-from verispec_bench.sweep.execute import warm_up
-from verispec_bench.workload import load_prompts
+from verispec_bench.sweep.run import warm_up
+from verispec_bench.workload import load_workload
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "demo.yaml"
 RULES, TEMPERATURES, CONCURRENCIES = ("token", "block"), (0.0, 1.0), (1, 4, 16)
@@ -35,16 +35,16 @@ async def clocks(base_url: str) -> dict[str, float]:
 
 async def shares(scenario: Scenario, server: ServerProcess, rule: str) -> list[dict[str, Any]]:
     """A row for each temperature and concurrency."""
-    prompts, rows = load_prompts("code-edit", seed=1), []
-    await warm_up(scenario, prompts[-4:], server)
+    workload, rows = load_workload("code-edit", seed=1), []
+    prompts = list(workload.prompts)
+    await warm_up(scenario, workload, prompts[-4:], server)
     target = Target(server.base_url, server.command.model)
     for temperature in TEMPERATURES:
         for concurrency in CONCURRENCIES:
             sent, prompts = prompts[: 3 * concurrency], prompts[3 * concurrency :] + prompts[: 3 * concurrency]
             before, start = await clocks(server.base_url), time.perf_counter()
-            await closed_loop(
-                target, sent, Sampling(TOKENS, temperature), concurrency=concurrency, timeout_s=scenario.load.timeout_s
-            )
+            requests = [Request(prompt, Sampling(TOKENS, temperature)) for prompt in sent]
+            await run_load(target, requests, concurrency=concurrency, timeout_s=scenario.load.timeout_s)
             seconds, after = time.perf_counter() - start, await clocks(server.base_url)
             spent = {name: after[name] - before[name] for name in after}
             rows.append(

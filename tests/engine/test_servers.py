@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from verispec.release.digest import value_digest
-from verispec_bench.client import Sampling, Target, closed_loop
+from verispec_bench.client import Request, Sampling, Target, run_load
 from verispec_bench.exactness import greedy_parity
 from verispec_bench.measure import METRICS, ResourceWatch, RunData, ServerWatch, closed_plateau, measure
 from verispec_bench.measure.steps import PARTS
@@ -26,7 +26,8 @@ PROMPTS = [prompt for name in ("chat", "code-edit") for prompt in load_prompts(n
 def ask(served, prompts, concurrency=4, **sampling):
     target = Target(served.base_url, served.model)
     options = Sampling(sampling.pop("max_tokens", 48), **sampling)
-    return asyncio.run(closed_loop(target, prompts, options, concurrency=concurrency, timeout_s=300))
+    requests = [Request(prompt, options) for prompt in prompts]
+    return asyncio.run(run_load(target, requests, concurrency=concurrency, timeout_s=300)).records
 
 
 def get(url):
@@ -80,10 +81,9 @@ def test_every_metric_of_server_and_machine_is_there_on_a_real_server(servers):
 
     async def measured():
         async with ServerWatch(served.base_url, lambda: 1) as watch, ResourceWatch(served.pid) as resources:
-            prompts = load_prompts("code-edit", seed=12)[:4]
-            target = Target(served.base_url, served.model)
-            records = await closed_loop(target, prompts, Sampling(48), concurrency=2, timeout_s=300)
-        return measure(RunData((records,), watch.window(closed_plateau(1)), resources.window()))
+            requests = [Request(prompt, Sampling(48)) for prompt in load_prompts("code-edit", seed=12)[:4]]
+            load = await run_load(Target(served.base_url, served.model), requests, concurrency=2, timeout_s=300)
+        return measure(RunData((load.records,), watch.window(closed_plateau(1)), resources.window()))
 
     measures = asyncio.run(measured())
     declared = [metric.name for metric in METRICS if {"server", "plugin", "machine"} & set(metric.needs)]

@@ -1,6 +1,6 @@
 """The load client: server-sent events, requests on the wire, closed and open loops, client processes."""
 
-from verispec_bench.client.load import LoadInterrupted, LoadRun, closed_loop, run_load
+from verispec_bench.client.load import LoadInterrupted, LoadRun, run_load
 from verispec_bench.client.record import RequestRecord
 from verispec_bench.client.request import Request, Sampling, Target
 from verispec_bench.client.watch import ClientLoad
@@ -13,6 +13,5 @@ __all__ = [
     "RequestRecord",
     "Sampling",
     "Target",
-    "closed_loop",
     "run_load",
 ]

@@ -5,16 +5,13 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from verispec_bench.client.loop import LoadLoop
 from verispec_bench.client.processes import run_in_processes
 from verispec_bench.client.record import RequestRecord
-from verispec_bench.client.request import Request, Sampling, Target
+from verispec_bench.client.request import Request, Target
 from verispec_bench.client.watch import ClientLoad, ClientWatch
-
-if TYPE_CHECKING:
-    from verispec_bench.workload.prompt import Prompt
 
 _STREAMS_PER_PROCESS = 256
 
@@ -121,21 +118,3 @@ async def _run_here(loop: LoadLoop) -> tuple[ClientLoad, bool]:
 def _enough(streams: int) -> int:
     usable = max(1, len(os.sched_getaffinity(0)) // 2)
     return min(-(-streams // _STREAMS_PER_PROCESS) or 1, usable)
-
-
-async def closed_loop(
-    target: Target,
-    prompts: Sequence["Prompt"],
-    sampling: Sampling,
-    *,
-    concurrency: int,
-    timeout_s: float,
-    on_done: Callable[[RequestRecord], None] = lambda record: None,
-    on_in_flight: Callable[[int], None] = lambda in_flight: None,
-) -> list[RequestRecord]:
-    """`run_load` of these prompts with nothing due: the records."""
-    requests = [Request(prompt, sampling) for prompt in prompts]
-    run = await run_load(
-        target, requests, concurrency=concurrency, timeout_s=timeout_s, on_done=on_done, on_in_flight=on_in_flight
-    )
-    return run.records

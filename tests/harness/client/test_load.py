@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from tests.fakes.server import FakeServer, serving
-from verispec_bench.client import ClientLoad, LoadInterrupted, Request, Sampling, Target, closed_loop, run_load
+from verispec_bench.client import ClientLoad, LoadInterrupted, Request, Sampling, Target, run_load
 from verispec_bench.client import load as load_module
 from verispec_bench.errors import InfrastructureFailed
 from verispec_bench.workload import Prompt
@@ -225,10 +225,3 @@ def test_of_several_clients_the_worst_counts():
     loads = [ClientLoad(0.2, 0.003), ClientLoad(0.9, None), ClientLoad(0.1, 0.001)]
     assert ClientLoad.worst(loads, 3) == ClientLoad(0.9, 0.003, 3)
     assert ClientLoad.worst([], 2) == ClientLoad(None, None, 2)
-
-
-async def test_the_closed_loop_is_a_load_run_with_nothing_due():
-    async with serving(FakeServer()) as url:
-        prompts = [Prompt(str(i), "x") for i in range(3)]
-        records = await closed_loop(Target(url, "m"), prompts, Sampling(5), concurrency=2, timeout_s=5)
-    assert [record.prompt_id for record in records] == ["0", "1", "2"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from verispec_bench.client import Sampling, Target, closed_loop
+from verispec_bench.client import Request, Sampling, Target, run_load
 from verispec_bench.mock import Fault, MockSettings
 from verispec_bench.mock.schedule import Schedule
 from verispec_bench.mock.server import serve
@@ -14,10 +14,10 @@ PROMPTS = [Prompt(str(i), f"question {i}") for i in range(24)]
 
 async def load(settings, concurrency=8, max_tokens=10, timeout_s=30):
     async with serve(settings) as (server, url):
-        records = await closed_loop(
-            Target(url, settings.model), PROMPTS, Sampling(max_tokens), concurrency=concurrency, timeout_s=timeout_s
-        )
-        return records, server.timing.as_dict()
+        requests = [Request(prompt, Sampling(max_tokens)) for prompt in PROMPTS]
+        target = Target(url, settings.model)
+        run = await run_load(target, requests, concurrency=concurrency, timeout_s=timeout_s)
+        return run.records, server.timing.as_dict()
 
 
 @pytest.mark.parametrize("tokens_per_chunk", [1, 3, 16])
