@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def ttft_s(record: RequestRecord) -> float | None:
-    """Time to first token: from the scheduled send to the first chunk that carries a token; unknown without a stream."""
+    """Time to first token: from the scheduled send to the first chunk with a token; unknown without a stream."""
     return record.chunk_times_s[0] - record.scheduled_s if record.streamed and record.chunk_times_s else None
 
 
