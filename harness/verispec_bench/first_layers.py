@@ -1,8 +1,8 @@
 """A draft model of a model's own first layers: same vocabulary, same embeddings, the last norm and head behind them.
 
 Early exit as in LayerSkip (arXiv:2404.16710), but without its training, and so a weak drafter: of the greedy tokens of
-SmolLM2-135M-Instruct (30 layers) the first 8 layers give 2 to 6 in a hundred, the first 24 a third. torch is not needed: safetensors is a JSON header and the tensors' bytes behind it
-(https://github.com/huggingface/safetensors).
+SmolLM2-135M-Instruct (30 layers) the first 8 layers give 2 to 6 in a hundred, the first 24 a third. torch is not
+needed: safetensors is a JSON header and the tensors' bytes behind it (https://github.com/huggingface/safetensors).
 """
 
 import json
