@@ -6,6 +6,7 @@ from typing import Any
 from verispec_bench.mock.tokens import tokenize
 
 LARGEST_ID = 2**31 - 1
+LONGEST_ANSWER = 1_000_000
 
 
 class BadRequest(Exception):
@@ -51,8 +52,8 @@ def read_body(body: Any, chat: bool, model: str) -> Ask:
     if body.get("n", 1) != 1:
         raise BadRequest("n must be 1")
     max_tokens = next((body[key] for key in ("max_completion_tokens", "max_tokens") if body.get(key) is not None), None)
-    if max_tokens is not None and (not isinstance(max_tokens, int) or max_tokens < 1):
-        raise BadRequest("max_tokens must be a whole number of at least 1")
+    if max_tokens is not None and (type(max_tokens) is not int or not 1 <= max_tokens <= LONGEST_ANSWER):
+        raise BadRequest(f"max_tokens must be a whole number from 1 to {LONGEST_ANSWER}")
     options = body.get("stream_options") or {}
     if not isinstance(options, dict):
         raise BadRequest("stream_options must be an object")

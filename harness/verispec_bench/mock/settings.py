@@ -57,11 +57,16 @@ class MockSettings:
     def __post_init__(self) -> None:
         for flag, value, good, wanted in (
             ("--model", self.model, bool(self.model), "a name"),
-            ("--ttft-ms", self.ttft_ms, 0 <= self.ttft_ms < float("inf"), "0 or more"),
-            ("--tokens-per-second", self.tokens_per_second, 0 < self.tokens_per_second < float("inf"), "more than 0"),
+            ("--ttft-ms", self.ttft_ms, 0 <= self.ttft_ms <= 3_600_000, "from 0 to 3600000"),
+            (
+                "--tokens-per-second",
+                self.tokens_per_second,
+                0.001 <= self.tokens_per_second <= 1_000_000,
+                "from 0.001 to 1000000",
+            ),
             ("--tokens-per-chunk", self.tokens_per_chunk, self.tokens_per_chunk >= 1, "1 or more"),
-            ("--jitter", self.jitter, 0 <= self.jitter < float("inf"), "0 or more"),
-            ("--output-len", self.output_len, self.output_len >= 1, "1 or more"),
+            ("--jitter", self.jitter, self.jitter == 0 or 0.001 <= self.jitter <= 10, "0, or from 0.001 to 10"),
+            ("--output-len", self.output_len, 1 <= self.output_len <= 1_000_000, "from 1 to 1000000"),
             ("--error-rate", self.error_rate, 0 <= self.error_rate <= 1, "from 0 to 1"),
             ("--max-running", self.max_running, self.max_running is None or self.max_running >= 1, "1 or more"),
         ):

@@ -14,7 +14,7 @@ from tests.harness.sweep.test_sweep import VERISPEC, verispec
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--tokens-per-second", "0"], "verispec: --tokens-per-second 0.0: must be more than 0"),
+        (["--tokens-per-second", "0"], "verispec: --tokens-per-second 0.0: must be from 0.001 to 1000000"),
         (["--error-rate", "2"], "verispec: --error-rate 2.0: must be from 0 to 1"),
     ],
 )

@@ -51,12 +51,12 @@ def test_the_rates_zero_and_one_are_exact(rate, expected):
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("tokens_per_second", 0, "--tokens-per-second 0: must be more than 0"),
-        ("tokens_per_second", float("nan"), "--tokens-per-second nan: must be more than 0"),
-        ("ttft_ms", -1, "--ttft-ms -1: must be 0 or more"),
+        ("tokens_per_second", 0, "--tokens-per-second 0: must be from 0.001 to 1000000"),
+        ("tokens_per_second", float("nan"), "--tokens-per-second nan: must be from 0.001 to 1000000"),
+        ("ttft_ms", -1, "--ttft-ms -1: must be from 0 to 3600000"),
         ("tokens_per_chunk", 0, "--tokens-per-chunk 0: must be 1 or more"),
-        ("jitter", float("inf"), "--jitter inf: must be 0 or more"),
-        ("output_len", 0, "--output-len 0: must be 1 or more"),
+        ("jitter", float("inf"), "--jitter inf: must be 0, or from 0.001 to 10"),
+        ("output_len", 0, "--output-len 0: must be from 1 to 1000000"),
         ("error_rate", 1.5, "--error-rate 1.5: must be from 0 to 1"),
         ("max_running", 0, "--max-running 0: must be 1 or more"),
         ("model", "", "--model : must be a name"),

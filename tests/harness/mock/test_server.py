@@ -91,7 +91,8 @@ async def test_an_answer_without_a_limit_has_the_default_length_and_stops():
         ("/v1/chat/completions", {"messages": []}, 400, "messages must be a list of at least one message"),
         ("/v1/chat/completions", {"messages": [{"role": "user"}]}, 400, "each message must have a content"),
         ("/v1/chat/completions", {"n": 2}, 400, "n must be 1"),
-        ("/v1/chat/completions", {"max_tokens": 0}, 400, "max_tokens must be a whole number of at least 1"),
+        ("/v1/chat/completions", {"max_tokens": 0}, 400, "max_tokens must be a whole number from 1 to 1000000"),
+        ("/v1/chat/completions", {"max_tokens": 10**9}, 400, "max_tokens must be a whole number from 1 to 1000000"),
         ("/v1/chat/completions", {"model": "other"}, 404, "the model 'other' does not exist; served: mock"),
         ("/v1/chat/completions", {"stream_options": 1}, 400, "stream_options must be an object"),
         ("/v1/completions", {}, 400, "prompt must be one text or one list of token ids"),
@@ -148,6 +149,15 @@ async def test_a_client_that_waits_for_a_go_ahead_gets_it():
     received = await raw({}, head, b'{"prompt":"a b"}')
     assert received.startswith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
     assert '"count": 2' in received
+
+
+async def test_a_mistake_of_the_mocks_own_ends_the_connection(monkeypatch):
+    async with mock() as (session, server):
+        monkeypatch.setattr(server.timing, "as_dict", lambda: 1 / 0)
+        with pytest.raises(aiohttp.ClientError):
+            await session.get("/mock/timing")
+        async with session.get("/health") as response:
+            assert response.status == 200
 
 
 async def test_what_is_no_http_is_refused():
