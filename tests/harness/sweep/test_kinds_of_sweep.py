@@ -143,12 +143,12 @@ def test_no_further_block_is_begun_when_the_budget_is_spent(fake_scenario, tmp_p
 
 
 def test_the_highest_rate_within_the_goodput_is_found_for_each_arm(fake_scenario, tmp_path):
-    """Answers of 12 tokens, 10 ms a chunk: 120 ms alone, 60 ms in chunks of two. Only the arm keeps 90 ms."""
+    """Answers of 12 tokens, 100 ms a chunk: 1.2 s alone, 0.1 s in one chunk. Only the arm keeps 0.8 s."""
     load = {
-        "goodput": {"e2el_ms": 90},
+        "goodput": {"e2el_ms": 800},
         "slo_search": {"low": 1, "high": 64, "steps": 3, "requests": 4, "share": 0.75},
     }
-    path = fake_scenario(fake={"server": {"chunk_s": 0.01}}, load=load)
+    path = fake_scenario(fake={"server": {"chunk_s": 0.1}, "tokens_per_step": 12}, load=load)
     summary, runs, shown = swept(path, tmp_path / "out")
     found = {rate["arm"]: rate for rate in summary["slo"]}
     assert found["target-only"]["slo_rate"] is None
