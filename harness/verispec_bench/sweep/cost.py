@@ -7,6 +7,7 @@ from typing import Any
 
 from verispec_bench.errors import UnusableInput
 from verispec_bench.record import ResultDirectory
+from verispec_bench.scenario import BASELINE, TARGET_ONLY
 from verispec_bench.sweep.plan import PlannedBlock
 
 
@@ -51,7 +52,8 @@ def _seconds(block: PlannedBlock, arm: str, known: Mapping[tuple[str, int], floa
     if cell.concurrency is None:
         at_s = [prompt.at_s or 0.0 for prompt in block.attempts[0]]
         return (at_s[-1] - at_s[0]) / (cell.trace_speed or 1.0)
-    speeds = [(abs(c - cell.concurrency), speed) for (name, c), speed in known.items() if name == arm]
+    like = BASELINE if arm in TARGET_ONLY else arm
+    speeds = [(abs(c - cell.concurrency), speed) for (name, c), speed in known.items() if name == like]
     return requests * cell.output_len / min(speeds)[1] if speeds else None
 
 
