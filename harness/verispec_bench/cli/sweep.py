@@ -68,7 +68,8 @@ def sweep(
             summary = run(run_sweep(prepared, results, err))
     except KeyboardInterrupt:
         kept = f"interrupted: {len(results.rows())} finished runs are kept"
-        say(f"{kept}; go on with: verispec sweep {scenario} --resume --out {path}", err)
+        also = f"{' --control' if control else ''}{' --executor ray' if executor is Executor.RAY else ''}"
+        say(f"{kept}; go on with: verispec sweep {scenario} --resume --out {path}{also}", err)
         raise
     page = render(results, summary)
     if as_json:
