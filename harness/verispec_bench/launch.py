@@ -74,7 +74,7 @@ class Launch:
         manifest, key = self.results.manifest(), self.key(server.name)
         recorded = manifest["servers"].get(key)
         must_match = recorded and (self.kept or restarted)
-        if must_match and (changed := changed_since(recorded, found) or _release_changed(recorded, found)):
+        if must_match and (changed := changed_since(recorded, found) or release_changes(recorded, found.as_dict())):
             raise UnusableInput(
                 f"{self.results.path}: server {key} now differs from the one that its runs were made with: "
                 f"{', '.join(changed[:5])}; choose another --out"
@@ -235,11 +235,9 @@ def check_servers(scenario: Setup, readbacks: dict[str, Readback]) -> None:
                 raise InfrastructureFailed(f"server {arm}: verispec is not active in its worker process")
 
 
-def _release_changed(recorded: dict[str, Any], now: Readback) -> list[str]:
-    """Keys of the contract in which a server differs from its own record: the same settings may load other weights."""
-    before = recorded.get("release")
-    if not before or not now.release:
+def release_changes(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Keys of the contract in which two records of a server differ: the same settings may load other weights."""
+    before, after = recorded.get("release"), now.get("release")
+    if not before or not after:
         return []
-    return [
-        found.key for found in compare(before, now.release) if found.defines_contract and found.first != found.second
-    ]
+    return [found.key for found in compare(before, after) if found.defines_contract and found.first != found.second]

@@ -24,7 +24,7 @@ def serve(
     from verispec_bench.server import ServerProcess, free_port, probe_interpreter, server_command, wait_until_ready
 
     loaded = load_setup(scenario)
-    name = BASELINE if baseline else arm or next(iter(loaded.arms))
+    name = BASELINE if baseline else arm or next(iter(loaded.arms), BASELINE)
     listen = free_port(port)
     command = server_command(loaded, name, probe_interpreter(loaded.server.python), listen)
     log = Path("results") / "logs" / f"{loaded.name}-{name}-{listen}.log"

@@ -68,7 +68,9 @@ def sweep(
             summary = run(run_sweep(prepared, results, err))
     except KeyboardInterrupt:
         kept = f"interrupted: {len(results.rows())} finished runs are kept"
-        also = f"{' --control' if control else ''}{' --executor ray' if executor is Executor.RAY else ''}"
+        also = " --control" if control else ""
+        if executor is Executor.RAY:
+            also += " --executor ray, and the options of Ray"
         say(f"{kept}; go on with: verispec sweep {scenario} --resume --out {path}{also}", err)
         raise
     page = render(results, summary)
@@ -78,7 +80,8 @@ def sweep(
         _show(summary)
         plot = path / "figures" / "speedup_vs_batch.png"
         say(f"plot:   {plot}\nreport: {page}" if plot.is_file() else f"report: {page}", out)
-    if not any(comparison["valid"] for comparison in summary["comparisons"]) and not summary["slo"]:
+    is_known = any(found["slo_rate"] is not None and not found["reasons"] for found in summary["slo"] or [])
+    if not any(comparison["valid"] for comparison in summary["comparisons"]) and not is_known:
         raise typer.Exit(1)
 
 

@@ -52,7 +52,7 @@ class StreamedAnswer:
         record = self._record
         try:
             event = json.loads(data)
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RecursionError):
             record.error = record.error or f"stream error: not JSON: {data[:120]}"
             return
         if not isinstance(event, dict):
@@ -70,7 +70,7 @@ class StreamedAnswer:
                 record.chunk_times_s.append(at_s)
                 record.chunk_tokens.append(arrived)
             _speculation(record, event)
-        except (AttributeError, KeyError, TypeError):
+        except (AttributeError, KeyError, TypeError, ValueError):
             record.error = record.error or f"stream error: of another form: {data[:120]}"
 
 
@@ -105,7 +105,7 @@ class WholeAnswer:
                     record.chunk_tokens.append(arrived)
                 _speculation(record, answer)
                 record.chunk_times_s.append(self._at_s)
-        except (ValueError, AttributeError, KeyError, TypeError):
+        except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
             record.error = f"answer error: no completion: {body[:120].decode('utf-8', 'replace')}"
         if record.error is None and not record.finish_reason:
             record.error = "truncated: the answer has no finish reason"

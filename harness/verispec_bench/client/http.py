@@ -127,7 +127,7 @@ class Connections:
                     _, connection = await loop.create_connection(
                         _Connection, address, self._port, ssl=self._ssl, server_hostname=name
                     )
-                except ConnectionRefusedError:
+                except OSError:
                     if address == self._addresses[-1]:
                         raise
                 else:

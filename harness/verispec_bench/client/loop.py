@@ -114,6 +114,7 @@ class LoadLoop:
             scheduled_s=released if call.due_s is None else call.due_s,
             released_s=released,
             streamed=call.stream,
+            sent_tokens=call.sent_tokens,
             max_tokens=call.max_tokens,
         )
         answer = StreamedAnswer(record) if call.stream else WholeAnswer(record)

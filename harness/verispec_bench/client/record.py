@@ -18,6 +18,7 @@ class RequestRecord:
         chunk_tokens: how many each carried; empty if the server does not say (no running usage).
         end_s: the stream's end or the failure.
         streamed: it asked for a stream. Else the answer is one chunk, and when its first token came is not known.
+        sent_tokens: length of a prompt that was sent as token ids; None: as text.
         max_tokens: how many it asked for.
         prompt_tokens, completion_tokens: from the server's usage; None if it gave none.
         finish_reason: "stop", "length", …
@@ -39,6 +40,7 @@ class RequestRecord:
     chunk_tokens: list[int] = field(default_factory=list)
     end_s: float | None = None
     streamed: bool = True
+    sent_tokens: int | None = None
     max_tokens: int | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None

@@ -52,6 +52,7 @@ class Call:
         prompt_id: which prompt.
         path: after the server's address.
         body: JSON.
+        sent_tokens: of a prompt that goes as token ids; None: as text.
         max_tokens: how many it asks for.
         due_s: seconds after the start of the run; None: as soon as there is a free slot.
         stream: its answer is a stream of events.
@@ -61,6 +62,7 @@ class Call:
     prompt_id: str
     path: str
     body: bytes
+    sent_tokens: int | None
     max_tokens: int
     due_s: float | None
     stream: bool
@@ -91,7 +93,9 @@ class Request:
         endpoint: Endpoint = "completions" if self.prompt.token_ids else target.endpoint
         body = {"model": target.model, **self._asked(endpoint), **self._sampling(target)}
         path = PATHS[endpoint]
-        return Call(self.prompt.id, path, json.dumps(body).encode(), self._max_tokens, self.due_s, target.stream)
+        sent_tokens = len(self.prompt.token_ids) or None
+        encoded = json.dumps(body).encode()
+        return Call(self.prompt.id, path, encoded, sent_tokens, self._max_tokens, self.due_s, target.stream)
 
     @property
     def _max_tokens(self) -> int:

@@ -41,6 +41,8 @@ class CpuWatch:
                     with contextlib.suppress(psutil.Error):
                         used = process.cpu_times()
                         times[process.pid] = used.user + used.system
+                        if pid == os.getpid():  # client processes, which have ended by the time they are asked for
+                            times[pid] += used.children_user + used.children_system
         return times
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 
 from verispec_bench.model import resolve_model
+from verispec_bench.record.atomic import finite
 from verispec_bench.scenario import Setup
 from verispec_bench.server.interpreter import Interpreter
 from verispec_bench.workload import Workload
@@ -47,6 +48,7 @@ def build_manifest(
         "sources_sha256": _sources_digest(),
         "machine": _machine(),
     }
+    identity = finite(identity)  # as it will be read again: an infinite burstiness is null
     return {
         "identity": identity,
         "identity_sha256": identity_hash(identity),

@@ -101,7 +101,7 @@ class ResultDirectory:
         cells = path / "cells.csv"
         if cells.is_file():
             try:
-                frame = pd.read_csv(cells, keep_default_na=False, na_values=[""])
+                frame = pd.read_csv(cells, keep_default_na=False, na_values=[""], dtype_backend="numpy_nullable")
             except (OSError, ValueError) as error:
                 raise UnusableInput(f"{cells}: damaged: {error}") from error
             if "run" not in frame:
@@ -138,7 +138,9 @@ class ResultDirectory:
         write_json(self.path / "manifest.json", manifest)
 
     def add_run(self, run: Run, row: dict[str, Any], records: Sequence[RequestRecord]) -> None:
-        """Keep a finished run: first its raw lines, then its row."""
+        """Keep a finished run, unless it is there already: first its raw lines, then its row."""
+        if self.has(run):
+            return
         lines = [
             json.dumps(finite({"run": run.id, "index": index, **record.as_dict()}), allow_nan=False)
             for index, record in enumerate(records)

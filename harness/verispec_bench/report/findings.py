@@ -31,18 +31,26 @@ def _control(control: dict[str, Any] | None) -> list[str]:
 
 
 def _schedulers(pair: dict[str, Any]) -> str:
-    loads, speedups = pair["loads"], pair["speedups"]
+    verdicts = ", ".join(
+        f"at c={load} {number(speedup)} [{number(low)}, {number(high)}]"
+        for load, speedup, low, high in zip(
+            pair["loads"], pair["speedups"], pair["speedups_low"], pair["speedups_high"], strict=True
+        )
+    )
     agreement = "agrees" if pair["acceptance_agrees"] else "DIFFERS"
     return (
-        f"two schedulers, {pair['workload']}, {pair['arm']}: {number(speedups[0])} times as fast at c={loads[0]}, "
-        f"{number(speedups[1])} at c={loads[1]}; acceptance {agreement}: ratio {number(pair['acceptance_ratio'], 3)} "
+        f"two schedulers, {pair['workload']}, {pair['arm']}: speedup {verdicts}; "
+        f"acceptance {agreement}: ratio {number(pair['acceptance_ratio'], 3)} "
         f"[{number(pair['acceptance_ratio_low'], 3)}, {number(pair['acceptance_ratio_high'], 3)}]"
     )
 
 
 def _slo(found: dict[str, Any]) -> str:
-    if found["slo_rate"] is None:
-        lowest = found["probes"][0]["request_rate"]
-        return f"within the goodput, {found['workload']}, {found['arm']}: no rate down to {lowest:g}/s"
+    rate, above = found["slo_rate"], found["slo_rate_above"]
+    if rate is None:
+        known = f"less than {above:g}/s"
+    else:
+        known = f"at least {rate:g}/s" + ("" if above is None else f", less than {above:g}/s")
     ratio = f", {found['slo_rate_ratio']:.2f} times the baseline's" if found["slo_rate_ratio"] else ""
-    return f"within the goodput, {found['workload']}, {found['arm']}: up to {found['slo_rate']:g}/s{ratio}"
+    disturbed = f" (not to be believed: {'; '.join(found['reasons'])})" if found["reasons"] else ""
+    return f"within the goodput, {found['workload']}, {found['arm']}: {known}{ratio}{disturbed}"

@@ -16,7 +16,7 @@ class Cell:
     Attributes:
         workload: name of the prompt source.
         concurrency: requests in flight; None: open loop.
-        output_len: most tokens of an answer.
+        output_len: most tokens of an answer; None: each prompt's own, from a trace.
         temperature: 0 is greedy.
         max_num_seqs: the servers' batch limit.
         dtype: the servers'.
@@ -28,7 +28,7 @@ class Cell:
 
     workload: str
     concurrency: int | None
-    output_len: int
+    output_len: int | None
     temperature: float
     max_num_seqs: int
     dtype: str
@@ -51,7 +51,8 @@ class Cell:
         else:
             load = "search" if self.trace_speed is None else f"x{self.trace_speed:g}"
         lengths = [f"in{self.input_len}"] if self.input_len else []
-        parts = [self.workload, load, *lengths, f"out{self.output_len}", f"t{self.temperature:g}"]
+        lengths += [f"out{self.output_len}"] if self.output_len else []
+        parts = [self.workload, load, *lengths, f"t{self.temperature:g}"]
         return "/".join([*parts, f"s{self.max_num_seqs}", self.dtype])
 
     def key(self) -> dict[str, Any]:
@@ -73,8 +74,8 @@ def cells_of(scenario: Scenario) -> list[Cell]:
             **how_much,
         )
         for variant in scenario.variants()
-        for output_len, temperature in product(load.output_len, load.temperature)
-        for how_much, workload in _loads(load, scenario.workloads)
+        for temperature in load.temperature
+        for output_len, how_much, workload in _loads(load, scenario.workloads)
         for input_len in (load.input_len if needs_input_len(workload) else [None])
     ]
 
@@ -98,21 +99,26 @@ def searched_cells(scenario: Scenario) -> list[Cell]:
     ]
 
 
-def _loads(load: Load, workloads: list[Workload]) -> list[tuple[dict[str, Any], Workload]]:
-    """Each load with each workload; a trace has its own arrivals and knows no other."""
+def _loads(load: Load, workloads: list[Workload]) -> list[tuple[int | None, dict[str, Any], Workload]]:
+    """(output length, load, workload); a trace has its own arrivals and lengths, and knows no other."""
     made: list[dict[str, Any]] = [{"concurrency": concurrency} for concurrency in load.concurrency]
     made += [{"concurrency": None, "request_rate": rate} for rate in load.request_rate]
-    loads = [(how_much, workload) for how_much in made for workload in workloads if not isinstance(workload, Trace)]
-    return loads + [
-        ({"concurrency": None, "trace_speed": speed}, workload)
-        for speed in load.trace_speed
-        for workload in workloads
-        if isinstance(workload, Trace)
-    ]
+    synthetic = [workload for workload in workloads if not isinstance(workload, Trace)]
+    traces = [workload for workload in workloads if isinstance(workload, Trace)]
+    replays = [{"concurrency": None, "trace_speed": speed} for speed in load.trace_speed]
+    return [*product(load.output_len, made, synthetic), *product([None], replays, traces)]
 
 
-def requests_per_block(scenario: Scenario, cell: Cell) -> int:
-    """Requests that each arm serves in one block of a cell."""
+def requests_per_block(scenario: Scenario, cell: Cell, prompts: int = 0) -> int:
+    """Requests that each arm serves in one block of a cell.
+
+    Args:
+        prompts: that the workload has, beside those of the warm-up; a trace is replayed once, in as many parts as
+            there are speeds and blocks.
+
+    """
     load = scenario.load
+    if cell.trace_speed is not None:
+        return max(1, prompts // (load.blocks * len(load.trace_speed)))
     streams = max(load.concurrency, default=1) if load.same_prompts else cell.concurrency or 1
     return max(load.min_requests, load.requests_per_stream * streams)

@@ -11,14 +11,14 @@ def expand(arms: dict[str, Any]) -> dict[str, Any]:
     """Each arm with a `grid` replaced by one arm for each combination: suffix → suffix-k4-block, …
 
     Raises:
-        ValueError: the grid is no mapping of its axes to lists.
+        ValueError: the grid is no mapping of its axes to lists, or two arms would have one name.
 
     """
     expanded: dict[str, Any] = {}
     for name, arm in arms.items():
         grid = arm.get("grid") if isinstance(arm, dict) else None
         if grid is None:
-            expanded[name] = arm
+            _add(expanded, str(name), arm)
             continue
         if not isinstance(grid, dict) or not grid or not all(isinstance(v, list) and v for v in grid.values()):
             raise ValueError(f"{name}: a grid is a mapping of axes to lists of values")
@@ -27,8 +27,14 @@ def expand(arms: dict[str, Any]) -> dict[str, Any]:
         axes = [axis for axis in AXES if axis in grid]
         for values in product(*(grid[axis] for axis in axes)):
             point = dict(zip(axes, values, strict=True))
-            expanded["-".join([name, *map(_label, axes, values)])] = _at(arm, point)
+            _add(expanded, "-".join([str(name), *map(_label, axes, values)]), _at(arm, point))
     return expanded
+
+
+def _add(arms: dict[str, Any], name: str, arm: Any) -> None:
+    if name in arms:
+        raise ValueError(f"{name}: two arms would have this name; rename one, or change its grid")
+    arms[name] = arm
 
 
 def _label(axis: str, value: Any) -> str:
@@ -40,7 +46,13 @@ def _at(arm: dict[str, Any], point: dict[str, Any]) -> dict[str, Any]:
     single = {key: value for key, value in arm.items() if key != "grid"}
     if "num_speculative_tokens" in point:
         window = {"num_speculative_tokens": point["num_speculative_tokens"]}
-        single["speculative"] = (single.get("speculative") or {}) | window
+        single["speculative"] = _mapping(single.get("speculative")) | window
     if settings:
-        single["verispec"] = (single.get("verispec") or {}) | settings
+        single["verispec"] = _mapping(single.get("verispec")) | settings
     return single
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if value is not None and not isinstance(value, dict):
+        raise ValueError("beside a grid, speculative and verispec are mappings")
+    return value or {}

@@ -6,6 +6,9 @@ from pydantic import Field, model_validator
 
 from verispec_bench.scenario.strict import Distinct, Strict
 
+MIN_BLOCKS_TO_REPEAT = 4
+"""An interval of fewer is narrow by chance too often to stop there (tests/harness/stats/test_interval.py)."""
+
 
 class Goodput(Strict):
     """What a request must keep to count as good (a service-level objective); latencies from the scheduled time.
@@ -84,10 +87,10 @@ class Load(Strict):
     """
 
     concurrency: Annotated[list[Annotated[int, Field(ge=1)]], Distinct] = Field(default=[])
-    request_rate: Annotated[list[Annotated[float, Field(gt=0)]], Distinct] = Field(default=[])
+    request_rate: Annotated[list[Annotated[float, Field(gt=0, allow_inf_nan=False)]], Distinct] = Field(default=[])
     burstiness: float = Field(default=1.0, gt=0)
-    ramp: float = Field(default=1.0, gt=0)
-    trace_speed: Annotated[list[Annotated[float, Field(gt=0)]], Distinct] = Field(default=[1.0])
+    ramp: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    trace_speed: Annotated[list[Annotated[float, Field(gt=0, allow_inf_nan=False)]], Distinct] = Field(default=[1.0])
     max_concurrency: int | None = Field(default=None, ge=1)
     input_len: Annotated[list[Annotated[int, Field(ge=1)]], Distinct] = Field(default=[])
     output_len: Annotated[list[Annotated[int, Field(ge=1)]], Distinct] = Field(default=[96], min_length=1)
@@ -116,6 +119,10 @@ class Load(Strict):
             raise ValueError("max_blocks and half_width belong together: repeat up to where, and until when?")
         if self.max_blocks is not None and self.max_blocks < self.blocks:
             raise ValueError("max_blocks is below blocks")
+        if self.half_width is not None and self.blocks < MIN_BLOCKS_TO_REPEAT:
+            raise ValueError(f"half_width needs at least {MIN_BLOCKS_TO_REPEAT} blocks: fewer do not know their spread")
+        if self.budget_min is not None and self.half_width is None:
+            raise ValueError("budget_min limits further blocks, which only half_width asks for")
         return self
 
     @property

@@ -115,6 +115,8 @@ class Scenario(Setup):
         load, made = self.load, [workload for workload in self.workloads if not isinstance(workload, Trace)]
         if made and not (load.concurrency or load.request_rate or load.slo_search):
             raise ValueError("load needs concurrency (closed loop), request_rate (open loop) or slo_search")
+        if not made and (load.concurrency or load.request_rate or load.slo_search):
+            raise ValueError("traces have their own arrivals: load has only trace_speed for them")
         for workload in self.workloads:
             if needs_input_len(workload) and not load.input_len:
                 raise ValueError(f"workload {name_of(workload)} has no length of its own: load needs input_len")

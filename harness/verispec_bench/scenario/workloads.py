@@ -72,7 +72,7 @@ class RandomIds(Strict):
 
 
 class Trace(Strict):
-    """Prompts and answers as long as those of a recorded trace.
+    """Requests that come as they were recorded, with prompts as long; answers are as long with `load.ignore_eos` only.
 
     Attributes:
         file: JSONL in Mooncake's form or CSV in Azure's (verispec_bench.arrival.trace).

@@ -68,7 +68,7 @@ def server_command(
     matched = arm != DEFAULT_BASELINE
     if interpreter.device == "gpu" and matched:
         flags["async-scheduling"] = False  # a custom proposer turns it off
-    flags |= scenario.server.args
+    flags |= {name.replace("_", "-"): value for name, value in scenario.server.args.items()}
     if seed is not None:
         flags["seed"] = seed
     env = _environment(interpreter, matched) | scenario.server.env

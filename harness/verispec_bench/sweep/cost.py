@@ -1,6 +1,6 @@
 """What a sweep will cost, as far as it is known before: from arrivals, and from earlier sweeps of the same kind."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from verispec_bench.errors import UnusableInput
 from verispec_bench.record import ResultDirectory
 from verispec_bench.scenario import BASELINE, TARGET_ONLY
-from verispec_bench.sweep.plan import PlannedBlock
+from verispec_bench.sweep.plan import PlannedBlock, PlannedSearch
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,32 @@ class Cost:
     seconds: float | None
 
 
-def cost_of(blocks: list[PlannedBlock], least: int, known: Mapping[tuple[str, int], float]) -> Cost:
-    """Add up the blocks below the index `least`.
+def cost_of(
+    blocks: Sequence[PlannedBlock],
+    least: int,
+    known: Mapping[tuple[str, int], float],
+    searches: Sequence[PlannedSearch] = (),
+    arms: int = 1,
+) -> Cost:
+    """Add up the blocks below the index `least`, and the searches, of which nobody knows how long they take.
 
     Args:
+        arms: that search.
         known: output tokens per second by (arm, concurrency), measured before.
 
     """
     counted = [block for block in blocks if block.index < least]
     seconds = [_seconds(block, arm, known) for block in counted for arm in block.arms]
     total = sum(second for second in seconds if second is not None)
+    searched = [
+        (len(attempts[0]) * arms, len(attempts[0]) * arms * (planned.cell.output_len or 0))
+        for planned in searches
+        for attempts in planned.prompts
+    ]
     return Cost(
-        requests=sum(len(block.attempts[0]) * len(block.arms) for block in counted),
-        most_tokens=sum(len(block.attempts[0]) * len(block.arms) * block.cell.output_len for block in counted),
-        seconds=None if None in seconds else total,
+        requests=sum(len(block.attempts[0]) * len(block.arms) for block in counted) + sum(n for n, _ in searched),
+        most_tokens=sum(_most_tokens(block) * len(block.arms) for block in counted) + sum(t for _, t in searched),
+        seconds=None if None in seconds or searched else total,
     )
 
 
@@ -54,7 +66,12 @@ def _seconds(block: PlannedBlock, arm: str, known: Mapping[tuple[str, int], floa
         return (at_s[-1] - at_s[0]) / (cell.trace_speed or 1.0)
     like = BASELINE if arm in TARGET_ONLY else arm
     speeds = [(abs(c - cell.concurrency), speed) for (name, c), speed in known.items() if name == like]
-    return requests * cell.output_len / min(speeds)[1] if speeds else None
+    return _most_tokens(block) / min(speeds)[1] if speeds else None
+
+
+def _most_tokens(block: PlannedBlock) -> int:
+    """Of one arm."""
+    return sum(prompt.output_len or block.cell.output_len or 0 for prompt in block.attempts[0])
 
 
 def measured_speeds(root: Path, identity: Mapping[str, Any]) -> dict[tuple[str, int], float]:

@@ -26,7 +26,7 @@ def describe_plan(sweep: PreparedSweep) -> dict[str, Any]:
         for arm in variant.all_arms
     }
     known = measured_speeds(Path("results"), sweep.manifest["identity"])
-    cost = cost_of(sweep.plan.blocks, scenario.load.blocks, known)
+    cost = cost_of(sweep.plan.blocks, scenario.load.blocks, known, sweep.plan.searches, len(scenario.all_arms))
     return {
         "scenario": scenario.name,
         "identity_sha256": sweep.manifest["identity_sha256"],
@@ -58,5 +58,5 @@ def _text(sweep: PreparedSweep, cells: dict[str, dict[str, Any]], commands: dict
 def _cost_line(cost: Cost) -> str:
     line = f"cost: {cost.requests} requests, at most {cost.most_tokens} tokens"
     if cost.seconds is None:
-        return f"{line}; how long is not known before a first sweep of this model and machine"
+        return f"{line}; how long is not known: no sweep of this model and machine tells it"
     return f"{line}; about {cost.seconds / 60:.0f} minutes of load, by arrivals and earlier sweeps"

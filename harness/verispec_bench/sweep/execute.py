@@ -46,32 +46,46 @@ class Execution:
         """All blocks that every cell gets, then further ones for cells that are not yet known well enough."""
         least = self.scenario.load.blocks
         for block in blocks:
-            if block.index < least:
+            if block.index < least and not is_settled(self.results, block):
                 await self._block(block)
         for index in range(least, self.scenario.load.most_blocks):
             for block in blocks:
-                if block.index == index and (self._has_begun(block) or self._is_wanted(block)):
+                if block.index == index and not is_settled(self.results, block) and self._is_wanted(block):
                     self.on_further(len(block.attempts[0]) * len(block.arms))
                     await self._block(block)
 
     def _is_wanted(self, block: PlannedBlock) -> bool:
+        if _runs(self.results, block, 0):
+            return True  # it was begun
         in_time = self.deadline is None or time.monotonic() < self.deadline
         return in_time and needs_more(self.results, block.cell.id, self.scenario)
 
-    def _has_begun(self, block: PlannedBlock) -> bool:
-        return any(self.results.has(Run(block.cell.id, block.index, 0, arm)) for arm in block.arms)
-
     async def _block(self, block: PlannedBlock) -> None:
-        for attempt, prompts in enumerate(block.attempts):
-            if self._was_interrupted(block, attempt) and attempt + 1 < len(block.attempts):
-                continue  # a pair across two starts of the servers would be no pair
-            seed = f"{block.cell.id} {block.index} {attempt}"
-            requests = await self.requests(block.cell, prompts, seed, block.arms[0])
-            for position, arm in enumerate(block.arms):
-                await self.measure(Run(block.cell.id, block.index, attempt, arm), block.cell, requests, position)
-            runs = [self.results.row(Run(block.cell.id, block.index, attempt, arm)) for arm in block.arms]
-            if not any(row["contaminated"] for row in runs):
-                break
+        """Attempts until one is clean, or none is left.
+
+        An attempt that some arms have finished before the servers were started anew is no pair. It is made again, if
+        need be with the same prompts: to these servers they are new.
+        """
+        attempts, attempt = list(block.attempts), 0
+        while attempt < len(attempts):
+            prompts = attempts[attempt]
+            if self._was_interrupted(block, attempt):
+                if attempt + 1 == len(attempts):
+                    attempts.append(prompts)
+            else:
+                seed = f"{block.cell.id} {block.index} {attempt}"
+                requests = await self.requests(block.cell, prompts, seed, block.arms[0])
+                for position, arm in enumerate(block.arms):
+                    run = Run(block.cell.id, block.index, attempt, arm)
+                    await self.measure(run, block.cell, requests, {"position": position})
+                if not any(row["contaminated"] for row in _runs(self.results, block, attempt)):
+                    break
+            attempt += 1
+
+    def _was_interrupted(self, block: PlannedBlock, attempt: int) -> bool:
+        """Some arms have served these prompts on other servers than those that are up now."""
+        done = _runs(self.results, block, attempt)
+        return 0 < len(done) < len(block.arms) and any(row["start"] != self.servers.start for row in done)
 
     async def requests(self, cell: Cell, prompts: Sequence[Prompt], seed: str, arm: str) -> list[Request]:
         """What is sent for these prompts, the same to every arm.
@@ -86,32 +100,22 @@ class Execution:
         return requests_of(self.scenario, cell, sent, seed)
 
     async def measure(
-        self, run: Run, cell: Cell, requests: Sequence[Request], position: int | None = None
+        self, run: Run, cell: Cell, requests: Sequence[Request], columns: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The row of a run: it is made unless the results hold it.
 
         Args:
-            position: 0, 1, … in the order of the arms.
+            columns: what its row says beside.
 
         """
         if not self.results.has(run):
             row, records = await run_block(self.scenario, cell, requests, run.arm, self.servers, self.on_request)
             await self._check_alive(await self.servers.use(run.arm), records)
-            row |= {
-                "cell": run.cell,
-                "block": run.block,
-                "attempt": run.attempt,
-                "position": position,
-                "start": self.servers.start,
-            }
+            where = {"cell": run.cell, "block": run.block, "attempt": run.attempt, "start": self.servers.start}
+            row |= {**where, **columns}
             self.results.add_run(run, row, records)
             self.on_run(run, row)
         return self.results.row(run)
-
-    def _was_interrupted(self, block: PlannedBlock, attempt: int) -> bool:
-        """Some arms have served these prompts, and not all."""
-        done = [self.results.has(Run(block.cell.id, block.index, attempt, arm)) for arm in block.arms]
-        return any(done) and not all(done)
 
     async def _check_alive(self, server: ServerProcess, records: Sequence[RequestRecord]) -> None:
         """A run beside or on a dead server is no measurement: it is not kept, and the sweep ends here."""
@@ -120,3 +124,24 @@ class Execution:
             dead = server
         if dead:
             raise InfrastructureFailed(f"server {dead.name} died: {dead.last_words()} (its log: {dead.log})")
+
+
+def is_settled(results: ResultDirectory, block: PlannedBlock) -> bool:
+    """Nothing of a block is left to do: an attempt is whole and clean, or all are whole."""
+    whole = [len(rows) == len(block.arms) for rows in _attempts(results, block)]
+    clean = [not any(row["contaminated"] for row in rows) for rows in _attempts(results, block)]
+    done = any(w and c for w, c in zip(whole, clean, strict=True))
+    return done or sum(whole) >= len(block.attempts)
+
+
+def _attempts(results: ResultDirectory, block: PlannedBlock) -> list[list[dict[str, Any]]]:
+    """Rows of each attempt that was begun."""
+    found: list[list[dict[str, Any]]] = []
+    while rows := _runs(results, block, len(found)):
+        found.append(rows)
+    return found
+
+
+def _runs(results: ResultDirectory, block: PlannedBlock, attempt: int) -> list[dict[str, Any]]:
+    runs = [Run(block.cell.id, block.index, attempt, arm) for arm in block.arms]
+    return [results.row(run) for run in runs if results.has(run)]

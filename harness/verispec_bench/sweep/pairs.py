@@ -13,7 +13,8 @@ Records = Mapping[str, list[RequestRecord]]
 def whole_blocks(rows: Sequence[Row], names: Sequence[str], wanted: int) -> list[dict[str, Row]]:
     """{arm: row} of each block: of its last attempt that all arms finished.
 
-    Contaminated blocks are left out, unless fewer than `wanted` would remain: then the cell as a whole is contaminated.
+    Blocks that are contaminated, or whose arms ran on different starts of the servers, are left out, unless fewer than
+    `wanted` would remain: then the cell as a whole is not to be believed.
     """
     attempts: dict[int, dict[int, dict[str, Row]]] = {}
     for row in rows:
@@ -23,8 +24,14 @@ def whole_blocks(rows: Sequence[Row], names: Sequence[str], wanted: int) -> list
         whole = [attempt for attempt, runs in tried.items() if runs.keys() >= set(names)]
         if whole:
             blocks.append(tried[max(whole)])
-    clean = [block for block in blocks if not any(row["contaminated"] for row in block.values())]
+    clean = [block for block in blocks if is_clean(block)]
     return clean if len(clean) >= wanted else blocks
+
+
+def is_clean(block: Mapping[str, Row]) -> bool:
+    """All arms ran undisturbed, on one start of the servers."""
+    rows = block.values()
+    return not any(row["contaminated"] for row in rows) and len({row["start"] for row in rows}) == 1
 
 
 def paired(

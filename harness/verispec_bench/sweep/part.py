@@ -1,7 +1,7 @@
 """A part of a sweep on one machine: its servers up, its blocks and searches run, servers down."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ from verispec_bench.record import ResultDirectory, Run, build_manifest
 from verispec_bench.scenario import Cell, Scenario
 from verispec_bench.scenario.workloads import name_of
 from verispec_bench.server import Interpreter, ServerProcess, probe_interpreter, server_command
-from verispec_bench.sweep.execute import Execution
-from verispec_bench.sweep.plan import Plan, lay_out
+from verispec_bench.sweep.execute import Execution, is_settled
+from verispec_bench.sweep.plan import Plan, PlannedBlock, PlannedSearch, lay_out
+from verispec_bench.sweep.precision import needs_more
 from verispec_bench.sweep.run import warm_up
-from verispec_bench.sweep.slo import search
+from verispec_bench.sweep.slo import probes_made, search
 from verispec_bench.workload import Workload, load_workload
 
 
@@ -34,7 +35,7 @@ class PreparedSweep:
         """That all arms together serve at least."""
         least = self.scenario.load.blocks
         blocks = sum(len(b.attempts[0]) * len(b.arms) for b in self.plan.blocks if b.index < least)
-        searches = sum(len(prompts) for planned in self.plan.searches for prompts in planned.prompts)
+        searches = sum(len(attempts[0]) for planned in self.plan.searches for attempts in planned.prompts)
         return blocks + searches * len(self.scenario.all_arms)
 
 
@@ -56,6 +57,19 @@ def prepare(scenario: Scenario, base: Path) -> PreparedSweep:
             server_command(variant, arm, interpreter, port=0)
     manifest = build_manifest("sweep", scenario, interpreter, workloads)
     return PreparedSweep(scenario, interpreter, manifest, workloads, planned)
+
+
+def any_left(
+    variant: Scenario, results: ResultDirectory, blocks: Sequence[PlannedBlock], searches: Sequence[PlannedSearch]
+) -> bool:
+    """Whether servers have to be started at all."""
+    open_blocks = [block for block in blocks if not is_settled(results, block)]
+    if any(block.index < variant.load.blocks for block in open_blocks):
+        return True
+    if any(needs_more(results, block.cell.id, variant) for block in open_blocks):
+        return True
+    steps = variant.load.slo_search.steps if variant.load.slo_search else 0
+    return any(probes_made(results, planned, arm) < steps for planned in searches for arm in variant.all_arms)
 
 
 async def run_part(
@@ -88,7 +102,7 @@ async def run_part(
     for variant in sweep.scenario.variants():
         blocks = [block for block in sweep.plan.blocks if is_here(variant, block.cell)]
         searches = [planned for planned in sweep.plan.searches if is_here(variant, planned.cell)]
-        if not blocks and not searches:
+        if not any_left(variant, results, blocks, searches):
             continue
 
         async def warm(server: ServerProcess, variant: Scenario = variant) -> None:

@@ -49,12 +49,12 @@ class PlannedSearch:
 
     Attributes:
         cell: its rate is what is looked for.
-        prompts: of each step.
+        prompts: of each step, of the first try and of each retry.
 
     """
 
     cell: Cell
-    prompts: list[Sequence[Prompt]]
+    prompts: list[list[Sequence[Prompt]]]
 
 
 def lay_out(scenario: Scenario, workloads: Mapping[str, Workload]) -> Plan:
@@ -68,18 +68,28 @@ def lay_out(scenario: Scenario, workloads: Mapping[str, Workload]) -> Plan:
         UnusableInput: a workload has fewer prompts than first attempts and searches need.
 
     """
-    warmup = {name: source.prompts[: scenario.warmup_requests] for name, source in workloads.items()}
+    warmup, rest = {}, {}
+    for name, source in workloads.items():
+        cut = len(source.prompts) - scenario.warmup_requests
+        if any(prompt.at_s is not None for prompt in source.prompts):  # a trace begins with its beginning
+            warmup[name], rest[name] = source.prompts[cut:], source.prompts[:cut]
+        else:
+            count = scenario.warmup_requests
+            warmup[name], rest[name] = source.prompts[:count], source.prompts[count:]
     blocks: list[PlannedBlock] = []
     searches: list[PlannedSearch] = []
     for variant in scenario.variants():
-        decks = {name: _Deck(name, source.prompts[scenario.warmup_requests :]) for name, source in workloads.items()}
+        decks = {name: _Deck(name, prompts) for name, prompts in rest.items()}
         laid_out = _blocks(variant)
         _check_enough(variant, laid_out, decks)
         first = [block for block in laid_out if block.index < variant.load.blocks]
         further = [block for block in laid_out if block.index >= variant.load.blocks]
         _deal(variant, first, decks)
-        searches += _searches(variant, decks)
-        _deal(variant, [*first * scenario.retries, *sorted(further, key=lambda block: block.index)], decks)
+        planned = _searches(variant, decks)
+        _deal(variant, first * scenario.retries, decks)
+        _deal_to_searches(variant, planned, decks)
+        _deal(variant, sorted(further, key=lambda block: block.index), decks)
+        searches += planned
         blocks += [block for block in laid_out if block.attempts]
     return Plan(blocks, searches, warmup)
 
@@ -89,6 +99,7 @@ class _Deck:
 
     def __init__(self, name: str, prompts: Sequence[Prompt]) -> None:
         self.name = name
+        self.size = len(prompts)
         self._left = prompts
 
     def __len__(self) -> int:
@@ -112,7 +123,8 @@ def _deal(scenario: Scenario, blocks: Sequence[PlannedBlock], decks: Mapping[str
     """One more attempt for each block, as far as the prompts go."""
     dealt: dict[tuple[str, int, int], Sequence[Prompt]] = {}
     for block in blocks:
-        size, deck = requests_per_block(scenario, block.cell), decks[block.cell.workload]
+        deck = decks[block.cell.workload]
+        size = requests_per_block(scenario, block.cell, deck.size)
         same = (deck.name, block.index, len(block.attempts))
         if not (scenario.load.same_prompts and same in dealt):
             if len(deck) < size:
@@ -126,16 +138,29 @@ def _searches(scenario: Scenario, decks: Mapping[str, _Deck]) -> list[PlannedSea
     if settings is None:
         return []
     return [
-        PlannedSearch(cell, [decks[cell.workload].deal(settings.requests) for _ in range(settings.steps)])
+        PlannedSearch(cell, [[decks[cell.workload].deal(settings.requests)] for _ in range(settings.steps)])
         for cell in searched_cells(scenario)
     ]
+
+
+def _deal_to_searches(scenario: Scenario, searches: Sequence[PlannedSearch], decks: Mapping[str, _Deck]) -> None:
+    """Retries of the steps of searches, as far as the prompts go."""
+    for planned in searches:
+        for attempts in planned.prompts * scenario.retries:
+            deck = decks[planned.cell.workload]
+            if len(deck) >= len(attempts[0]):
+                attempts.append(deck.deal(len(attempts[0])))
 
 
 def _check_enough(scenario: Scenario, blocks: Sequence[PlannedBlock], decks: Mapping[str, _Deck]) -> None:
     load = scenario.load
     searched = load.slo_search.steps * load.slo_search.requests if load.slo_search else 0
     for name, deck in decks.items():
-        sizes = [requests_per_block(scenario, b.cell) for b in blocks if b.cell.workload == name and b.index == 0]
+        sizes = [
+            requests_per_block(scenario, block.cell, deck.size)
+            for block in blocks
+            if block.cell.workload == name and block.index == 0
+        ]
         needed = load.blocks * (max(sizes, default=0) if load.same_prompts else sum(sizes))
         needed += searched * sum(cell.workload == name for cell in searched_cells(scenario))
         if needed > len(deck):

@@ -5,7 +5,6 @@ others: the same processor, model, versions and sources, as the manifest says; e
 together.
 """
 
-import asyncio
 import os
 import tempfile
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from rich.console import Console
 
 from verispec_bench.client import RequestRecord
 from verispec_bench.errors import InfrastructureFailed, UnusableInput, VerispecError
+from verispec_bench.launch import release_changes
 from verispec_bench.progress import RunProgress
 from verispec_bench.record import ResultDirectory, Run
 from verispec_bench.record.manifest import identity_differences
@@ -24,9 +24,12 @@ from verispec_bench.scenario import Scenario
 from verispec_bench.server.parity import changed_between
 from verispec_bench.sweep.part import PreparedSweep, prepare, run_part
 from verispec_bench.sweep.progress import run_line
+from verispec_bench.sweep.slo import SEARCH
 from verispec_bench.sweep.sweep import finish
 
 POLL_S = 0.2
+LOG_CHARS = 200_000
+"""Of each server's log, what comes back from a node."""
 TRAVELLING = ("VLLM_", "HF_", "VERISPEC_")
 """Variables that begin so are set on the nodes as they are here: commands and servers depend on them."""
 Kept = tuple[Run, dict[str, Any], list[dict[str, Any]]]
@@ -51,6 +54,30 @@ class Part:
     identity: dict[str, Any]
     cells: list[str]
     kept: list[Kept]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a node says when its part has ended.
+
+    Attributes:
+        node: its name.
+        logs: what its servers wrote, by file name; the last of it, if it is long.
+        servers: what they said of themselves.
+        fault: exit code and message; None: all went well.
+
+    """
+
+    node: str
+    logs: dict[str, str]
+    servers: dict[str, Any]
+    fault: tuple[int, str] | None
+
+    def raise_fault(self) -> None:
+        """As the error that it was."""
+        if self.fault is not None:
+            code, message = self.fault
+            raise (UnusableInput if code == UnusableInput.exit_code else InfrastructureFailed)(message)
 
 
 def run_on_ray(
@@ -119,7 +146,7 @@ def _parts(sweep: PreparedSweep, base: Path, results: ResultDirectory, count: in
         kept = [
             (Run(row["cell"], int(row["block"]), int(row["attempt"]), row["arm"]), row, _plain(records[row["run"]]))
             for row in results.rows()
-            if row["cell"] in dealt
+            if (row.get(SEARCH) or row["cell"]) in dealt
         ]
         scenario = sweep.scenario.model_dump(mode="json")
         parts.append(Part(scenario, str(base.resolve()), sweep.manifest["identity"], dealt, kept))
@@ -148,22 +175,30 @@ def _collect(
             while not finished.empty():
                 _keep(finished.get(), results, progress)
             for part in ended:
-                _merge_servers(results, _result_of(ray, part))
+                outcome = _outcome_of(ray, part)
+                _keep_logs(results, outcome)
+                outcome.raise_fault()
+                _merge_servers(results, outcome.servers)
     finally:
         for part in running:
             ray.cancel(part)
         finished.shutdown()
 
 
-def _result_of(ray: Any, part: Any) -> dict[str, Any]:
+def _outcome_of(ray: Any, part: Any) -> Outcome:
     try:
-        fault, servers = ray.get(part)
+        outcome: Outcome = ray.get(part)
     except ray.exceptions.RayError as error:
-        raise InfrastructureFailed(f"a node of the Ray cluster failed: {str(error).splitlines()[0]}") from error
-    if fault is not None:
-        kind, message = fault
-        raise (UnusableInput if kind == UnusableInput.exit_code else InfrastructureFailed)(message)
-    return dict(servers)
+        said = [line for line in str(error).splitlines() if line.strip()]
+        raise InfrastructureFailed(f"a node of the Ray cluster failed: {said[-1].strip()}") from error
+    return outcome
+
+
+def _keep_logs(results: ResultDirectory, outcome: Outcome) -> None:
+    for name, text in outcome.logs.items():
+        path = results.path / "logs" / f"{outcome.node}-{name}"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def _keep(kept: Kept, results: ResultDirectory, progress: RunProgress) -> None:
@@ -179,7 +214,7 @@ def _merge_servers(results: ResultDirectory, servers: dict[str, Any]) -> None:
     manifest = results.manifest()
     for key, server in servers.items():
         before = manifest["servers"].setdefault(key, server)
-        if changed := changed_between(before, server):
+        if changed := changed_between(before, server) or release_changes(before, server):
             raise UnusableInput(f"server {key} differs between the nodes: {', '.join(changed[:5])}")
     results.write_manifest(manifest)
 
@@ -188,17 +223,20 @@ def _plain(records: Sequence[RequestRecord]) -> list[dict[str, Any]]:
     return [asdict(record) for record in records]
 
 
-def _run_on_node(part: Part, finished: Any) -> tuple[tuple[int, str] | None, dict[str, Any]]:
-    """On a node: run a part in a directory of its own; (fault, what its servers say of themselves)."""
+def _run_on_node(part: Part, finished: Any) -> Outcome:
+    """On a node: run a part in a directory of its own."""
     import socket
 
-    here = socket.gethostname()
-    try:
-        sweep = prepare(Scenario.model_validate(part.scenario), Path(part.base))
-        if differing := identity_differences(part.identity, sweep.manifest["identity"]):
-            raise UnusableInput(f"node {here} differs from the machine of the sweep: {', '.join(differing[:5])}")
-        with tempfile.TemporaryDirectory(prefix="verispec-") as scratch:
-            results = ResultDirectory.create(Path(scratch) / "part", sweep.manifest)
+    import uvloop
+
+    node, servers, fault = socket.gethostname(), {}, None
+    with tempfile.TemporaryDirectory(prefix="verispec-") as scratch:
+        path = Path(scratch) / "part"
+        try:
+            sweep = prepare(Scenario.model_validate(part.scenario), Path(part.base))
+            if differing := identity_differences(part.identity, sweep.manifest["identity"]):
+                raise UnusableInput(f"differs from the machine of the sweep: {', '.join(differing[:5])}")
+            results = ResultDirectory.create(path, sweep.manifest)
             for run, row, records in part.kept:
                 results.add_run(run, row, [RequestRecord(**record) for record in records])
 
@@ -206,7 +244,9 @@ def _run_on_node(part: Part, finished: Any) -> tuple[tuple[int, str] | None, dic
                 finished.put((run, results.row(run), _plain(results.records()[run.id])))
 
             with RunProgress(Console(quiet=True), 0) as progress:
-                asyncio.run(run_part(sweep, results, progress, set(part.cells), send))
-            return None, results.manifest()["servers"]
-    except VerispecError as error:
-        return (error.exit_code, f"node {here}: {error}"), {}
+                uvloop.run(run_part(sweep, results, progress, set(part.cells), send))
+            servers = results.manifest()["servers"]
+        except VerispecError as error:
+            fault = error.exit_code, f"node {node}: {error}".replace(f"{path / 'logs'}/", f"logs/{node}-")
+        logs = {log.name: log.read_text(errors="replace")[-LOG_CHARS:] for log in (path / "logs").glob("*.log")}
+    return Outcome(node, logs, servers, fault)

@@ -83,7 +83,7 @@ def requests_of(scenario: Scenario, cell: Cell, prompts: Sequence[Prompt], seed:
     return [
         Request(
             prompt,
-            Sampling(cell.output_len, cell.temperature, load.top_p, load.top_k, load.ignore_eos),
+            Sampling(cell.output_len or 1, cell.temperature, load.top_p, load.top_k, load.ignore_eos),
             due_s,
         )
         for prompt, due_s in zip(prompts, due, strict=True)

@@ -11,8 +11,8 @@ from verispec_bench.stats import PairedComparison, Ratio
 from verispec_bench.sweep.control import control_coverage
 from verispec_bench.sweep.pairs import Records, Row, paired, whole_blocks
 from verispec_bench.sweep.schedulers import two_schedulers
-from verispec_bench.sweep.slo import PREFIX as SEARCH_PREFIX
-from verispec_bench.sweep.slo import slo_rates
+from verispec_bench.sweep.slo import KEY as SEARCH_KEY
+from verispec_bench.sweep.slo import SEARCH, slo_rates
 from verispec_bench.sweep.validity import reasons_against, warnings_about
 
 CELL_KEY = (
@@ -41,7 +41,7 @@ def summarise(results: ResultDirectory, complete: bool | None = None) -> dict[st
     records = results.records()
     cells: dict[str, list[Row]] = {}
     for row in results.rows():
-        if row["cell"].startswith(SEARCH_PREFIX):
+        if row.get(SEARCH):
             continue
         cells.setdefault(row["cell"], []).append(row)
     arms: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
@@ -53,9 +53,12 @@ def summarise(results: ResultDirectory, complete: bool | None = None) -> dict[st
             for baseline in _baselines_of(name, names):
                 workload = workloads[blocks[0][name]["workload"]]
                 comparisons.append(_comparison(blocks, baseline, name, records, load.get("trim", 0.0), workload))
-    matched = [comparison for comparison in comparisons if comparison["baseline"] == BASELINE]
-    schedulers = two_schedulers(matched, kept, records) if load.get("same_prompts") else None
+    schedulers = two_schedulers(comparisons, kept, records) if load.get("same_prompts") else None
     searches = slo_rates(results.rows(), scenario)
+    rates = {_search_key(found): found["slo_rate_ratio"] for found in searches or []}
+    for comparison in comparisons:
+        if comparison["baseline"] == BASELINE:
+            comparison["slo_rate_ratio"] = rates.get(_search_key(comparison))
     return {
         "scenario": scenario["name"],
         "identity_sha256": manifest["identity_sha256"],
@@ -66,6 +69,10 @@ def summarise(results: ResultDirectory, complete: bool | None = None) -> dict[st
         "two_schedulers": schedulers,
         "slo": searches,
     }
+
+
+def _search_key(found: dict[str, Any]) -> tuple[Any, ...]:
+    return (found["arm"], *(found.get(name) for name in SEARCH_KEY))
 
 
 def _arms_of(scenario: dict[str, Any]) -> list[str]:
@@ -88,6 +95,7 @@ def _arm_in_cell(rows: Sequence[Row], records: Records) -> Row:
         **{key: rows[0].get(key) for key in CELL_KEY},
         "arm": rows[0]["arm"],
         "num_speculative_tokens": int(rows[0]["num_speculative_tokens"]),
+        "contaminated": any(row["contaminated"] for row in rows),
         **_pooled(rows, records),
     }
 
@@ -127,6 +135,10 @@ def _comparison(
         "acceptance_length": measures["spec_decode_acceptance_length"],
         "acceptance_rate": measures["spec_decode_acceptance_rate"],
         **{name: measures[name] for name in _MEASURED_BESIDE},
+        "energy_per_token_ratio": _over(
+            measures["energy_per_token_j"],
+            _pooled([block[baseline] for block in blocks], records)["energy_per_token_j"],
+        ),
         "greedy_identical": parity.identical if greedy else None,
         "greedy_compared": parity.compared if greedy else None,
         "greedy_different": len(parity.divergences) if greedy else None,
@@ -138,6 +150,10 @@ def _comparison(
         "valid": not reasons,
         "reasons": reasons,
     }
+
+
+def _over(value: float | None, by: float | None) -> float | None:
+    return value / by if value is not None and by else None
 
 
 def _ratio_columns(paired: PairedComparison) -> dict[str, float | None]:

@@ -19,7 +19,8 @@ async def run_sweep(sweep: PreparedSweep, results: ResultDirectory, console: Con
 
     """
     if not results.manifest()["complete"]:
-        with RunProgress(console, sweep.requests) as progress:
+        kept = sum(int(row["completed"]) + int(row["failed"]) for row in results.rows())
+        with RunProgress(console, max(0, sweep.requests - kept)) as progress:
 
             def say_run(run: Run, row: dict[str, Any]) -> None:
                 progress.say(run_line(run, row))

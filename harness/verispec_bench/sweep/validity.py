@@ -47,7 +47,7 @@ def reasons_against(
         *_failure_reasons(pairs, found),
         *_disturbance_reasons(pairs),
         *_cache_reasons(baseline, arm, pairs, bool(workload.get("shares_prefix"))),
-        *_length_reasons(pairs[0][0].get("input_len"), answers),
+        *_length_reasons(answers),
         *([] if arm in TARGET_ONLY else _speculation_reasons(measures, answers)),
     ]
 
@@ -56,7 +56,12 @@ def warnings_about(blocks: Sequence[Mapping[str, Row]], baseline: str, arm: str)
     """What a reader should know of a comparison that may still be valid."""
     rows = [block[side] for block in blocks for side in (baseline, arm)]
     busy = sorted({str(row["client_bottleneck"]) for row in rows if row.get("client_bottleneck")})
-    return [f"the load client was the bottleneck in some runs: {busy[-1]}"] if busy else []
+    warnings = [f"the load client was the bottleneck in some runs: {busy[-1]}"] if busy else []
+    for side in (baseline, arm):
+        unread = [key for key in _POOLED if any(block[side].get(key) is None for block in blocks)]
+        if unread:
+            warnings.append(f"of {side} is not known: {', '.join(unread)}")
+    return warnings
 
 
 def _workload_reasons(workload: Mapping[str, Any]) -> list[str]:
@@ -103,11 +108,11 @@ def _cache_reasons(baseline: str, arm: str, pairs: Sequence[tuple[Row, Row]], sh
     return reasons
 
 
-def _length_reasons(input_len: int | None, answers: Answers) -> list[str]:
-    """Prompts of another length than was asked for; and servers that answer at different length do different work."""
-    counted = {r.prompt_tokens for both in answers for side in both for r in side if r.prompt_tokens is not None}
-    if wrong := sorted(counted - {input_len}) if input_len else []:
-        return [f"prompts of {input_len} tokens were sent, the servers counted {wrong[0]}"]
+def _length_reasons(answers: Answers) -> list[str]:
+    """Prompts of another length than was sent; and servers that answer at different length do different work."""
+    for record in (record for both in answers for side in both for record in side):
+        if record.sent_tokens and record.prompt_tokens not in (None, record.sent_tokens):
+            return [f"prompts of {record.sent_tokens} tokens were sent, the servers counted {record.prompt_tokens}"]
     lengths = np.array(
         [
             (a.completion_tokens, b.completion_tokens)

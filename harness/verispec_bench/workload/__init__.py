@@ -1,6 +1,6 @@
 """Prompt sources, one file each. Every source is a fixed, seeded order of distinct prompts."""
 
-from verispec_bench.workload.exact_length import fixed_length, wrong_length
+from verispec_bench.workload.exact_length import fixed_length
 from verispec_bench.workload.prompt import Message, Prompt
 from verispec_bench.workload.source import load_prompts, load_workload
 from verispec_bench.workload.tokenizer import tokenise
@@ -16,5 +16,4 @@ __all__ = [
     "load_workload",
     "prompts_digest",
     "tokenise",
-    "wrong_length",
 ]

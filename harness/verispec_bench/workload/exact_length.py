@@ -54,16 +54,3 @@ def fixed_length(prompts: Sequence[Prompt], input_len: int | None, ids: Sequence
             )
         cut.append(replace(prompt, text="", token_ids=tuple(tokens[:wanted]), input_len=wanted))
     return cut
-
-
-def wrong_length(prompt: Prompt, prompt_tokens: int | None) -> str | None:
-    """Why a prompt was not served at the length at which it was sent, by the server's usage; None if it was.
-
-    Args:
-        prompt_tokens: the server's usage; None: it gave none, so that nothing is known.
-
-    """
-    sent = len(prompt.token_ids)
-    if not sent or prompt_tokens is None or prompt_tokens == sent:
-        return None
-    return f"prompt length: {sent} tokens were sent, the server counted {prompt_tokens}"

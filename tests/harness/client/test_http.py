@@ -203,5 +203,5 @@ async def test_faults_of_connecting_have_their_kind(monkeypatch, cause, kind):
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", fails)
     async with Connections("http://127.0.0.1:9") as connections:
-        call = Call("p", "/x", b"{}", 5, None, stream=True)
+        call = Call("p", "/x", b"{}", None, 5, None, stream=True)
         assert (await exchange(connections, call, 5.0, lambda piece, at: None)).startswith(f"{kind}: ")

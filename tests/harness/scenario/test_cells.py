@@ -41,7 +41,7 @@ def test_only_prompts_whose_length_can_be_chosen_have_the_axis_of_lengths():
 def test_a_trace_has_its_own_arrivals_and_no_other_load():
     trace = {"name": "recorded", "kind": "trace", "file": "t.jsonl"}
     cells = cells_of(scenario({"concurrency": [1], "trace_speed": [1, 4]}, ["chat", trace]))
-    assert [cell.id.removesuffix("/out96/t0/s16/auto") for cell in cells] == ["chat/c1", "recorded/x1", "recorded/x4"]
+    assert [cell.id.removesuffix("/t0/s16/auto") for cell in cells] == ["chat/c1/out96", "recorded/x1", "recorded/x4"]
     assert [cell.is_open for cell in cells] == [False, True, True]
 
 
@@ -62,6 +62,10 @@ def test_searches_have_one_cell_for_each_length_and_temperature():
         ({"concurrency": [1], "input_len": [8]}, ["chat"], "no workload has prompts of a length"),
         ({"concurrency": [1], "max_blocks": 8}, ["chat"], "max_blocks and half_width belong together"),
         ({"concurrency": [1], "max_blocks": 2, "half_width": 0.1}, ["chat"], "max_blocks is below blocks"),
+        ({"concurrency": [1], "blocks": 2, "max_blocks": 9, "half_width": 0.1}, ["chat"], "needs at least 4 blocks"),
+        ({"concurrency": [1], "budget_min": 9}, ["chat"], "budget_min limits further blocks"),
+        ({"concurrency": [1]}, [{"name": "t", "kind": "trace", "file": "t.csv"}], "traces have their own arrivals"),
+        ({"request_rate": [float("inf")]}, ["chat"], "finite number"),
         ({"slo_search": {"low": 1, "high": 2}}, ["chat"], "slo_search needs goodput"),
         ({"goodput": {"ttft_ms": 1}, "slo_search": {"low": 2, "high": 1}}, ["chat"], "low must be below high"),
         ({"concurrency": [1], "goodput": {}}, ["chat"], "needs one of ttft_ms, tpot_ms, e2el_ms"),

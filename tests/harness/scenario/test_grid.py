@@ -27,6 +27,16 @@ def test_arms_without_a_grid_stay_as_they_are():
     assert expand({"a": ARM, "b": None}) == {"a": ARM, "b": None}
 
 
+def test_two_arms_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="a-k4: two arms would have this name"):
+        expand({"a": ARM | {"grid": {"num_speculative_tokens": [2, 4]}}, "a-k4": ARM})
+
+
+def test_beside_a_grid_there_are_mappings():
+    with pytest.raises(ValueError, match="speculative and verispec are mappings"):
+        expand({"a": {"speculative": [1], "grid": {"num_speculative_tokens": [2]}}})
+
+
 @pytest.mark.parametrize(
     ("grid", "message"),
     [

@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 from verispec_bench.stats import interval as module
 from verispec_bench.stats.interval import Ratio, interval
+from verispec_bench.sweep.precision import LOOKS
 
 WORLDS = 400
 
@@ -44,6 +45,22 @@ def test_the_interval_covers_whatever_the_noise_of_runs_and_prompts(monkeypatch,
     """At least 93%: fewer than that of 400 worlds would come with a probability below 1e-3 if it covered 97%."""
     monkeypatch.setattr(module, "RESAMPLES", 400)
     assert coverage(runs, 8, run_noise, effect) >= 0.93 * WORLDS
+
+
+@pytest.mark.parametrize("half_width", [0.02, 0.03, 0.05])
+def test_stopping_when_it_is_narrow_enough_hardly_costs_coverage(monkeypatch, half_width):
+    """As a sweep repeats a cell: from 4 to 12 runs, until the interval was narrow enough LOOKS times in a row."""
+    monkeypatch.setattr(module, "RESAMPLES", 300)
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(WORLDS):
+        times, narrow = world(rng, 12, 8, 0.03, 0), 0
+        for runs in range(4, 13):
+            found = interval([8] * runs, total_ratio(times[:, : 8 * runs]))
+            narrow = narrow + 1 if (found.high / found.low) ** 0.5 - 1 <= half_width else 0
+            if narrow == LOOKS:
+                break
+        covered += found.low <= 1 <= found.high
+    assert covered >= 0.92 * WORLDS
 
 
 def test_a_bootstrap_alone_would_not_cover(monkeypatch):

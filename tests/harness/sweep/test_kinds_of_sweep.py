@@ -124,22 +124,22 @@ def test_each_combination_of_server_settings_has_its_own_servers(fake_scenario, 
 
 def test_a_cell_that_is_not_known_well_enough_gets_further_blocks(fake_scenario, tmp_path):
     """Nothing is ever known to a millionth: every cell gets all its blocks."""
-    load = ONE | {"max_blocks": 4, "half_width": 1e-6}
+    load = ONE | {"blocks": 4, "max_blocks": 6, "half_width": 1e-6}
     summary, runs, _ = swept(fake_scenario(load=load), tmp_path / "out")
-    assert summary["comparisons"][0]["blocks"] == 4
-    assert sorted(set(runs.block)) == [0, 1, 2, 3]
+    assert summary["comparisons"][0]["blocks"] == 6
+    assert sorted(set(runs.block)) == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_cell_that_is_known_gets_no_further_block(fake_scenario, tmp_path):
-    load = ONE | {"max_blocks": 4, "half_width": 1e6}
+def test_a_cell_is_known_when_it_was_narrow_enough_twice_in_a_row(fake_scenario, tmp_path):
+    load = ONE | {"blocks": 4, "max_blocks": 8, "half_width": 1e6}
     summary, _, _ = swept(fake_scenario(load=load), tmp_path / "out")
-    assert summary["comparisons"][0]["blocks"] == 2
+    assert summary["comparisons"][0]["blocks"] == 5
 
 
 def test_no_further_block_is_begun_when_the_budget_is_spent(fake_scenario, tmp_path):
-    load = ONE | {"max_blocks": 4, "half_width": 1e-6, "budget_min": 1e-6}
+    load = ONE | {"blocks": 4, "max_blocks": 6, "half_width": 1e-6, "budget_min": 1e-6}
     summary, _, _ = swept(fake_scenario(load=load), tmp_path / "out")
-    assert summary["comparisons"][0]["blocks"] == 2
+    assert summary["comparisons"][0]["blocks"] == 4
 
 
 def test_the_highest_rate_within_the_goodput_is_found_for_each_arm(fake_scenario, tmp_path):
@@ -151,12 +151,13 @@ def test_the_highest_rate_within_the_goodput_is_found_for_each_arm(fake_scenario
     path = fake_scenario(fake={"server": {"chunk_s": 0.1}, "tokens_per_step": 12}, load=load)
     summary, runs, shown = swept(path, tmp_path / "out")
     found = {rate["arm"]: rate for rate in summary["slo"]}
-    assert found["target-only"]["slo_rate"] is None
+    assert (found["target-only"]["slo_rate"], found["target-only"]["slo_rate_above"]) == (None, 1.68)
     assert [probe["request_rate"] for probe in found["target-only"]["probes"]] == [1.68, 2.83, 8.0]
     assert found["ours"]["slo_rate"] == pytest.approx(38, rel=0.1)
-    assert found["ours"]["slo_rate_ratio"] is None  # of nothing
+    assert found["ours"]["slo_rate_above"] is None  # it was never too fast for it
+    assert found["ours"]["slo_rate_ratio"] is None
     assert summary["comparisons"] == []
-    assert "within the goodput, chat, target-only: no rate down to 1.68/s" in shown
+    assert "within the goodput, chat, target-only: less than 1.68/s" in shown
     assert len(runs) == 6
 
 

@@ -11,12 +11,7 @@ from verispec_bench.scenario.workloads import name_of
 from verispec_bench.sweep import lay_out
 from verispec_bench.workload import Prompt, Workload, load_workload
 
-AHEAD = {"long-prompts", "open-loop"}  # of the schema
-SCENARIOS = [
-    path
-    for path in sorted((Path(__file__).parents[3] / "scenarios").glob("*.yaml"))
-    if path.stem not in AHEAD and load_setup(path).load
-]
+SCENARIOS = [path for path in sorted((Path(__file__).parents[3] / "scenarios").glob("*.yaml")) if load_setup(path).load]
 assert SCENARIOS
 LOAD = {"concurrency": [1, 4], "min_requests": 3, "requests_per_stream": 2, "blocks": 2}
 
@@ -44,14 +39,16 @@ def workloads(count):
 def dealt(planned):
     """All texts that any run sends."""
     texts = [p.text for block in planned.blocks for attempt in block.attempts for p in attempt]
-    texts += [p.text for search in planned.searches for step in search.prompts for p in step]
+    texts += [p.text for search in planned.searches for step in search.prompts for tried in step for p in tried]
     return texts + [p.text for p in chain.from_iterable(planned.warmup.values())]
 
 
 SEARCH = {"goodput": {"ttft_ms": 500}, "slo_search": {"low": 1, "high": 8, "steps": 2, "requests": 5}}
 
 
-@pytest.mark.parametrize("load", [{}, {"request_rate": [2.0]}, SEARCH, {"max_blocks": 4, "half_width": 0.1}])
+@pytest.mark.parametrize(
+    "load", [{}, {"request_rate": [2.0]}, SEARCH, {"blocks": 4, "max_blocks": 6, "half_width": 0.1}]
+)
 def test_no_prompt_stands_twice_anywhere(load):
     texts = dealt(lay_out(scenario(load), workloads(100)))
     assert len(texts) == len(set(texts))
@@ -90,11 +87,27 @@ def test_retries_get_what_is_left():
 
 
 def test_further_blocks_get_what_retries_leave():
-    """24 as above and as many for retries; of 54 prompts 8 are left: two further blocks of the small cell."""
-    load = {"max_blocks": 5, "half_width": 0.1}
-    blocks = lay_out(scenario(load), workloads(54)).blocks
+    """2 for warm-up, 4·(3 + 8) first attempts and as many for retries; of 98 prompts 8 are left: two further blocks of
+    the small cell."""
+    load = {"blocks": 4, "max_blocks": 7, "half_width": 0.1}
+    blocks = lay_out(scenario(load), workloads(98)).blocks
     further = [(b.cell.concurrency, b.index, len(b.attempts)) for b in blocks if b.cell.workload == "chat"]
-    assert [entry for entry in further if entry[1] >= 2] == [(1, 2, 1), (1, 3, 1)]
+    assert [entry for entry in further if entry[1] >= 4] == [(1, 4, 1), (1, 5, 1)]
+
+
+def test_a_trace_is_replayed_once_from_its_beginning_in_as_many_parts_as_there_are_blocks():
+    trace = {"name": "recorded", "kind": "trace", "file": "t.jsonl"}
+    lines = tuple(Prompt(str(i), f"line {i}", input_len=4, output_len=9, at_s=float(i)) for i in range(20))
+    planned = lay_out(
+        scenario({"concurrency": [], "trace_speed": [2.0]}, workloads=[trace]),
+        {"recorded": Workload("recorded", lines)},
+    )
+    assert [[p.id for p in block.attempts[0]] for block in planned.blocks] == [
+        [str(i) for i in range(9)],
+        [str(i) for i in range(9, 18)],
+    ]
+    assert [p.id for p in planned.warmup["recorded"]] == ["18", "19"]
+    assert {block.cell.id for block in planned.blocks} == {"recorded/x2/t0/s16/auto"}
 
 
 def test_loads_with_the_same_prompts_have_blocks_of_the_same_size():

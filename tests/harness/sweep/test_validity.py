@@ -8,11 +8,11 @@ from verispec_bench.sweep.pairs import whole_blocks
 from verispec_bench.sweep.validity import reasons_against, warnings_about
 
 
-def answer(tokens=10, prompt_tokens=50, start=0.0, drafted=4, error=None) -> RequestRecord:
+def answer(tokens=10, prompt_tokens=50, start=0.0, drafted=4, error=None, sent_tokens=None) -> RequestRecord:
     times = [start + 0.1 * (i + 1) for i in range(tokens)]
     return RequestRecord(
         "p", start, chunk_times_s=times, chunk_tokens=[1] * tokens, end_s=times[-1], prompt_tokens=prompt_tokens,
-        completion_tokens=tokens, error=error, num_draft_tokens=drafted, num_accepted_tokens=2,
+        sent_tokens=sent_tokens, completion_tokens=tokens, error=error, num_draft_tokens=drafted, num_accepted_tokens=2,
     )  # fmt: skip
 
 
@@ -79,11 +79,11 @@ def test_lengths_that_differ_by_chance_are_the_same_work():
     assert reasons(answers=(ours, theirs)) == []
 
 
-def test_prompts_must_have_the_length_that_was_asked_for():
-    wrong = ([answer(prompt_tokens=64) for _ in range(5)], [answer(prompt_tokens=65) for _ in range(5)])
-    assert reasons({"input_len": 64}, {"input_len": 64}, answers=wrong) == [
-        "prompts of 64 tokens were sent, the servers counted 65"
-    ]
+def test_prompts_must_have_the_length_that_was_sent():
+    right = [answer(prompt_tokens=64, sent_tokens=64) for _ in range(5)]
+    wrong = [answer(prompt_tokens=65, sent_tokens=64) for _ in range(5)]
+    assert reasons(answers=(right, right)) == []
+    assert reasons(answers=(right, wrong)) == ["prompts of 64 tokens were sent, the servers counted 65"]
 
 
 def test_only_an_arm_that_speculates_must_have_drafted():
@@ -98,6 +98,18 @@ def test_a_client_that_was_the_bottleneck_is_a_warning():
         "the load client was the bottleneck in some runs: it used 90% of a processor"
     ]
     assert warnings_about([{"target-only": row("target-only"), "x": row("x")}], "target-only", "x") == []
+
+
+def test_a_block_across_two_starts_of_the_servers_is_left_out_where_enough_others_remain():
+    rows = [row(arm, block=block, start=f"{arm if block == 1 else 's'}") for block in range(3) for arm in ("a", "x")]
+    assert [block["x"]["block"] for block in whole_blocks(rows, ["a", "x"], wanted=2)] == [0, 2]
+
+
+def test_counters_that_were_not_read_are_a_warning():
+    unread = row("x", prefix_cache_hits=None, preemptions=None)
+    assert warnings_about([{"target-only": row("target-only"), "x": unread}], "target-only", "x") == [
+        "of x is not known: prefix_cache_hits, preemptions"
+    ]
 
 
 def test_contaminated_blocks_are_left_out_where_enough_clean_ones_remain():

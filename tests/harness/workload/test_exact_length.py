@@ -4,7 +4,7 @@ import pytest
 
 from verispec_bench.errors import UnusableInput
 from verispec_bench.scenario.workloads import FixedLength
-from verispec_bench.workload import Prompt, fixed_length, load_workload, wrong_length
+from verispec_bench.workload import Prompt, fixed_length, load_workload
 from verispec_bench.workload.exact_length import LONGEST
 from verispec_bench.workload.standard_library import DISTINCT_CHARS
 
@@ -48,14 +48,3 @@ def test_a_prompts_own_length_goes_before_the_cells():
 def test_a_text_with_too_few_tokens_is_refused():
     with pytest.raises(UnusableInput, match="prompt a: its text has 2 tokens, 3 were asked for"):
         fixed_length([Prompt("a", "x")], 3, [[1, 2]])
-
-
-@pytest.mark.parametrize(
-    ("prompt_tokens", "said"), [(3, None), (None, None), (4, "prompt length: 3 tokens were sent, the server counted 4")]
-)
-def test_usage_must_agree_with_what_was_sent(prompt_tokens, said):
-    assert wrong_length(Prompt("a", token_ids=(1, 2, 3)), prompt_tokens) == said
-
-
-def test_of_texts_no_length_is_known():
-    assert wrong_length(Prompt("a", "text"), 17) is None

@@ -61,10 +61,11 @@ def test_the_digest_counts_all_that_is_sent():
         Prompt("a", "x", history=(Message("user", "y"),)),
         Prompt("a", "x", input_len=3),
         Prompt("a", "x", output_len=3),
+        Prompt("a", "x", at_s=3.0),
         Prompt("a", "y"),
     ]
     assert len({prompts_digest([prompt]) for prompt in prompts}) == len(prompts)
-    assert prompts_digest([Prompt("a", "x")]) == "1724a43c41620ef99cf808f95c00f33adb97867f83000b5754f53b7892d1782f"
+    assert prompts_digest([Prompt("a", "x")]) == "c5dfe17b24edbc63b665e8831ad5a0619c920cd890747a4ffabda830b170d73a"
 
 
 def test_a_summary_restates_a_passage_of_the_prompt():
