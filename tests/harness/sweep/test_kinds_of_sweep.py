@@ -54,7 +54,7 @@ def test_a_trace_is_replayed_in_its_own_time_with_its_own_lengths(fake_scenario,
     assert (comparison["trace_speed"], comparison["request_rate"]) == (2.0, None)
     first = [line for line in requests(tmp_path / "out") if "/b0/" in line["run"]][:6]
     assert [line["scheduled_s"] for line in first] == pytest.approx([0.02 * i for i in range(6)])
-    assert [line["completion_tokens"] for line in first] == [4, 3, 4, 3, 4, 3]
+    assert [line["completion_tokens"] for line in first] == [3, 4, 3, 4, 3, 4]
 
 
 def test_prompts_of_a_chosen_length_are_sent_as_ids_and_counted(fake_scenario, tmp_path):

@@ -9,7 +9,8 @@ from verispec_bench.sweep.schedulers import two_schedulers
 def comparison(concurrency, speedup, arm="n-gram"):
     return {
         "cell": f"c{concurrency}", "arm": arm, "baseline": "target-only", "workload": "chat", "input_len": None,
-        "output_len": 96, "temperature": 0, "max_num_seqs": 16, "dtype": "auto", "concurrency": concurrency, "speedup": speedup,
+        "output_len": 96, "temperature": 0, "max_num_seqs": 16, "dtype": "auto", "concurrency": concurrency,
+        "speedup": speedup,
         "speedup_low": 0.9 * speedup, "speedup_high": 1.1 * speedup, "acceptance_rate": 50.0,
         "valid": True, "reasons": [],
     }  # fmt: skip
