@@ -1,10 +1,10 @@
 """The cells of a scenario: every combination of server settings, workload, load and lengths."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
-from verispec_bench.scenario.load import Load
 from verispec_bench.scenario.schema import Scenario
 from verispec_bench.scenario.workloads import Trace, Workload, name_of, needs_input_len
 
@@ -63,50 +63,48 @@ class Cell:
 def cells_of(scenario: Scenario) -> list[Cell]:
     """All cells in the order in which they are run: one start of the servers after the other, light loads first."""
     load = scenario.load
-    return [
-        Cell(
-            workload=name_of(workload),
-            output_len=output_len,
-            temperature=temperature,
-            max_num_seqs=variant.server.max_num_seqs,
-            dtype=variant.server.dtype,
-            input_len=input_len,
-            **how_much,
-        )
-        for variant in scenario.variants()
-        for temperature in load.temperature
-        for output_len, how_much, workload in _loads(load, scenario.workloads)
-        for input_len in (load.input_len if needs_input_len(workload) else [None])
-    ]
+    made: list[dict[str, Any]] = [{"concurrency": concurrency} for concurrency in load.concurrency]
+    made += [{"concurrency": None, "request_rate": rate} for rate in load.request_rate]
+    replays = [{"concurrency": None, "trace_speed": speed} for speed in load.trace_speed]
+    synthetic, traces = _kinds(scenario)
+    # A trace has its own arrivals and lengths, and knows no other.
+    loads = [*product(load.output_len, made, synthetic), *product([None], replays, traces)]
+    return [cell for variant in scenario.variants() for cell in _cells(variant, loads)]
 
 
 def searched_cells(scenario: Scenario) -> list[Cell]:
     """Cells of which the highest rate within the SLO is looked for; their own rate is not yet known."""
-    load = scenario.load
+    synthetic, _ = _kinds(scenario)
+    return _cells(
+        scenario, product(scenario.load.output_len if scenario.load.slo_search else (), [_UNKNOWN], synthetic)
+    )
+
+
+_UNKNOWN: dict[str, Any] = {"concurrency": None}
+
+
+def _kinds(scenario: Scenario) -> tuple[list[Workload], list[Workload]]:
+    """Workloads that can be sent at any load, and traces."""
+    traces: list[Workload] = [workload for workload in scenario.workloads if isinstance(workload, Trace)]
+    return [workload for workload in scenario.workloads if workload not in traces], traces
+
+
+def _cells(scenario: Scenario, loads: Iterable[tuple[int | None, dict[str, Any], Workload]]) -> list[Cell]:
+    """Of one variant: (output length, load, workload) with every temperature and prompt length."""
+    load, server = scenario.load, scenario.server
     return [
         Cell(
             workload=name_of(workload),
-            concurrency=None,
             output_len=output_len,
             temperature=temperature,
-            max_num_seqs=scenario.server.max_num_seqs,
-            dtype=scenario.server.dtype,
+            max_num_seqs=server.max_num_seqs,
+            dtype=server.dtype,
             input_len=input_len,
+            **how_much,
         )
-        for output_len, temperature, workload in product(load.output_len, load.temperature, scenario.workloads)
-        if load.slo_search and not isinstance(workload, Trace)
+        for temperature, (output_len, how_much, workload) in product(load.temperature, loads)
         for input_len in (load.input_len if needs_input_len(workload) else [None])
     ]
-
-
-def _loads(load: Load, workloads: list[Workload]) -> list[tuple[int | None, dict[str, Any], Workload]]:
-    """(output length, load, workload); a trace has its own arrivals and lengths, and knows no other."""
-    made: list[dict[str, Any]] = [{"concurrency": concurrency} for concurrency in load.concurrency]
-    made += [{"concurrency": None, "request_rate": rate} for rate in load.request_rate]
-    synthetic = [workload for workload in workloads if not isinstance(workload, Trace)]
-    traces = [workload for workload in workloads if isinstance(workload, Trace)]
-    replays = [{"concurrency": None, "trace_speed": speed} for speed in load.trace_speed]
-    return [*product(load.output_len, made, synthetic), *product([None], replays, traces)]
 
 
 def requests_per_block(scenario: Scenario, cell: Cell, prompts: int = 0) -> int:
