@@ -9,7 +9,8 @@ from verispec_bench.client.answer import StreamedAnswer, WholeAnswer
 from verispec_bench.client.http import Connections
 from verispec_bench.client.record import RequestRecord
 from verispec_bench.client.request import Call
-from verispec_bench.client.wire import allow_many_connections, exchange
+from verispec_bench.client.wire import exchange
+from verispec_bench.open_files import allow_many_connections
 
 OnDone = Callable[[int, RequestRecord], None]
 OnInFlight = Callable[[int], None]

@@ -2,19 +2,11 @@
 
 import asyncio
 import errno
-import resource
 
 from verispec_bench.client.http import CannotConnect, Connections, NotHttp, OnBytes, Response
 from verispec_bench.client.request import Call
 
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS)
-
-
-def allow_many_connections() -> None:
-    """As many open files as the system allows this process."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def exchange(connections: Connections, call: Call, timeout_s: float, on_bytes: OnBytes) -> str | None:

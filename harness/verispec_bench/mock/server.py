@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import gc
 import json
-import resource
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,6 +23,7 @@ from verispec_bench.mock.self_timing import SelfTiming
 from verispec_bench.mock.settings import Fault, MockSettings
 from verispec_bench.mock.tokens import answer
 from verispec_bench.mock.traffic import Traffic
+from verispec_bench.open_files import allow_many_connections
 
 BACKLOG = 4096
 """Connections that may wait: with the usual 100 many of a thousand at once would wait a second for their second try."""
@@ -109,13 +109,6 @@ class MockServer:
                 self.timing.loop_lagged(time.perf_counter() - due)
 
 
-def _allow_many_connections() -> None:
-    """As many open files as the system allows: each stream holds one, and 1,024 is a common limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def _parsed(body: bytes) -> Any:
     try:
         return json.loads(body)
@@ -141,7 +134,7 @@ async def serve(
         InfrastructureFailed: the port is busy, or there is no such host.
 
     """
-    _allow_many_connections()
+    allow_many_connections()
     mock, connections = MockServer(settings), set[Connection]()
     loop = asyncio.get_running_loop()
     try:
