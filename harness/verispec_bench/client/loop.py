@@ -101,13 +101,13 @@ class LoadLoop:
             await reader
 
     async def _slot(self, start: float) -> None:
-        free = start
+        free_s = 0.0
         for index, call in self._waiting:
-            due = time.perf_counter() if call.due_s is None else start + call.due_s
-            while (left := due - time.perf_counter()) > 0:
-                await asyncio.sleep(max(left, _TIMER_S))
-            await self._send(index, call, start, max(free, due) - start)
-            free = time.perf_counter()
+            due_s = time.perf_counter() - start if call.due_s is None else call.due_s
+            while (left_s := due_s - (time.perf_counter() - start)) > 0:
+                await asyncio.sleep(max(left_s, _TIMER_S))
+            await self._send(index, call, start, max(free_s, due_s))
+            free_s = time.perf_counter() - start
 
     async def _send(self, index: int, call: Call, start: float, released: float) -> None:
         record = RequestRecord(

@@ -150,11 +150,20 @@ class ResultDirectory:
             file.flush()
             os.fsync(file.fileno())
         self._rows[run.id] = {"run": run.id, **finite(row)}
+        self._write_rows()
+
+    def _write_rows(self) -> None:
         frame = pd.DataFrame(list(self._rows.values()))
         for name in _STRUCTURED:
             if name in frame:
                 frame[name] = [json.dumps(value) if isinstance(value, list | dict) else None for value in frame[name]]
         write_text(self.path / "cells.csv", frame.to_csv(index=False))
+
+    def arrange(self, cells: Sequence[str]) -> None:
+        """Put the rows in the order of their cells; within a cell they stay as they were run."""
+        place = {cell: index for index, cell in enumerate(cells)}
+        self._rows = dict(sorted(self._rows.items(), key=lambda item: place.get(item[1]["cell"], len(place))))
+        self._write_rows()
 
     def has(self, run: Run) -> bool:
         """This run is finished and kept."""

@@ -112,6 +112,7 @@ def run_on_ray(
     with RunProgress(console, sweep.requests) as progress:
         progress.say(f"{len(parts)} parts on {len(nodes)} nodes with {_said(needed)} each")
         _collect(ray, parts, needed, results, progress)
+    results.arrange([cell for part in parts for cell in part.cells])
     return finish(results)
 
 
