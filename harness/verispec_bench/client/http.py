@@ -5,6 +5,7 @@ piece, and with hundreds of streams that time shows in the latencies of the othe
 """
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import time
@@ -71,6 +72,17 @@ class Connections:
         except OSError as error:
             self._unknown = error
         return self
+
+    async def open(self, count: int) -> None:
+        """Connect ahead of the posts; what cannot connect is for the post that needs it to say."""
+
+        async def one() -> None:
+            with contextlib.suppress(CannotConnect):
+                connection = await self._connect()
+                connection.idle_since = time.perf_counter()
+                self._idle.append(connection)
+
+        await asyncio.gather(*(one() for _ in range(count)))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -109,10 +109,14 @@ async def _run_here(loop: LoadLoop) -> tuple[ClientLoad, bool]:
     watch, interrupted = ClientWatch(), False
     try:
         async with watch:
-            await loop.run(time.perf_counter())
+            await loop.run(_now)
     except asyncio.CancelledError:
         interrupted = True
     return watch.load(), interrupted
+
+
+async def _now() -> float:
+    return time.perf_counter()
 
 
 def _enough(streams: int) -> int:

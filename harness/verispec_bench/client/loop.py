@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from verispec_bench.client.answer import StreamedAnswer, WholeAnswer
@@ -73,6 +73,7 @@ class LoadLoop:
         self._connections = Connections(base_url)
         self._calls = calls
         self._slots = min(concurrency or len(calls), len(calls))
+        self._connected_ahead = self._slots if concurrency is not None else 0
         self._timeout_s = timeout_s
         self._on_done = on_done
         self._on_in_flight = on_in_flight
@@ -80,11 +81,14 @@ class LoadLoop:
         self._waiting: Iterator[tuple[int, Call]] = iter(enumerate(calls))
         self._unread: asyncio.Queue[_Part | None] = asyncio.Queue()
 
-    async def run(self, start: float) -> None:
-        """Send everything.
+    async def run(self, start: Callable[[], Awaitable[float]]) -> None:
+        """Connect, and send everything.
+
+        The connections of a limited loop are opened before it starts: a thousand handshakes at once would show in the
+        latencies of the first thousand answers, and say nothing of the server.
 
         Args:
-            start: on time.perf_counter()'s clock; due times count from here.
+            start: waits for the start, on time.perf_counter()'s clock; due times count from there.
 
         Raises:
             CancelledError: interrupted; requests in flight have ended as ABORTED, and were handed over.
@@ -93,9 +97,14 @@ class LoadLoop:
         allow_many_connections()
         reader = asyncio.create_task(self._read())
         try:
-            async with self._connections, asyncio.TaskGroup() as slots:
-                for _ in range(self._slots):
-                    slots.create_task(self._slot(start))
+            async with self._connections:
+                await self._connections.open(self._connected_ahead)
+                began = await start()
+                while (left_s := began - time.perf_counter()) > 0:
+                    await asyncio.sleep(max(left_s, _TIMER_S))
+                async with asyncio.TaskGroup() as slots:
+                    for _ in range(self._slots):
+                        slots.create_task(self._slot(began))
         finally:
             self._unread.put_nowait(None)
             await reader

@@ -46,12 +46,21 @@ async def serve(parent: socket.socket) -> None:
         on_done=done,
         on_in_flight=in_flight,
     )
-    writer.write(packed(Ready()))
-    start = await unpacked(reader)
-    assert isinstance(start, float)
+    started = asyncio.Event()
+
+    async def start() -> float:
+        writer.write(packed(Ready()))
+        began = await unpacked(reader)
+        assert isinstance(began, float)
+        started.set()
+        return began
+
+    load, starting = asyncio.create_task(loop.run(start)), asyncio.create_task(started.wait())
+    await asyncio.wait((load, starting), return_when=asyncio.FIRST_COMPLETED)
+    if not started.is_set():
+        await load  # it failed before it began, and says how
     telling = asyncio.create_task(tell_often())
     async with ClientWatch() as watch:
-        load = asyncio.create_task(loop.run(start))
         parent_ends = asyncio.create_task(reader.read())
         await asyncio.wait((load, parent_ends), return_when=asyncio.FIRST_COMPLETED)
         load.cancel()

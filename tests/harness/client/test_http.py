@@ -205,3 +205,21 @@ async def test_faults_of_connecting_have_their_kind(monkeypatch, cause, kind):
     async with Connections("http://127.0.0.1:9") as connections:
         call = Call("p", "/x", b"{}", None, 5, None, stream=True)
         assert (await exchange(connections, call, 5.0, lambda piece, at: None)).startswith(f"{kind}: ")
+
+
+async def test_connections_that_were_opened_ahead_are_those_that_posts_use():
+    server = Server(*[[SIZED]] * 3)
+    async with server.running() as port, Connections(f"http://127.0.0.1:{port}") as connections:
+        await connections.open(3)
+        await asyncio.gather(*(connections.post("/x", b"{}", lambda piece, at: None) for _ in range(3)))
+    assert server.connections == 3
+    assert len(server.heads) == 3
+
+
+async def test_what_cannot_be_opened_ahead_is_for_the_post_to_say():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        async with Connections(f"http://127.0.0.1:{unused.getsockname()[1]}") as connections:
+            await connections.open(3)
+            with pytest.raises(CannotConnect):
+                await connections.post("/x", b"{}", lambda piece, at: None)
