@@ -39,7 +39,7 @@ def test_every_verb_has_help(verb):
         (["serve", "--port", "99999"], 2, "--port"),
         (["manifest"], 2, "give --base-url URL, or one file to show, or two files to compare"),
         (["manifest", "no/such.json"], 2, "no/such.json: no such file"),
-        (["manifest", "results/reference", "no/such.json"], 2, "servers with a release manifest: none"),
+        (["manifest", "results/reference", "no/such.json"], 2, "no/such.json: no such file"),
         (["manifest", "--base-url", "http://127.0.0.1:9"], 3, "no server answers there"),
         (["sweep", "scenarios/demo.yaml", "--out", "/proc/nowhere"], 3, "/proc/nowhere"),
     ],

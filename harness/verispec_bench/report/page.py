@@ -31,6 +31,7 @@ def write_page(directory: Path, manifest: dict[str, Any], summary: dict[str, Any
         scenario=manifest["identity"]["scenario"],
         summary=summary,
         findings=finding_lines(summary),
+        has_settings=any(setting_label(c, summary["comparisons"]) for c in summary["comparisons"]),
         figures=[(path.stem, base64.b64encode(path.read_bytes()).decode()) for path in figures],
     )
     path = directory / "report.html"
