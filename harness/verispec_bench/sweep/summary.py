@@ -52,7 +52,8 @@ def summarise(results: ResultDirectory, complete: bool | None = None) -> dict[st
             arms[name].append(_arm_in_cell([block[name] for block in blocks], records))
             for baseline in _baselines_of(name, names):
                 workload = workloads[blocks[0][name]["workload"]]
-                comparisons.append(_comparison(blocks, baseline, name, records, load.get("trim", 0.0), workload))
+                measured = (arms[baseline][-1], arms[name][-1])
+                comparisons.append(_comparison(blocks, measured, records, load.get("trim", 0.0), workload))
     schedulers = two_schedulers(comparisons, kept, records) if load.get("same_prompts") else None
     searches = slo_rates(results.rows(), scenario)
     rates = {_search_key(found): found["slo_rate_ratio"] for found in searches or []}
@@ -96,30 +97,25 @@ def _arm_in_cell(rows: Sequence[Row], records: Records) -> Row:
         "arm": rows[0]["arm"],
         "num_speculative_tokens": int(rows[0]["num_speculative_tokens"]),
         "contaminated": any(row["contaminated"] for row in rows),
-        **_pooled(rows, records),
+        **measure(RunData.pooled([RunData.from_row(row, records[row["run"]]) for row in rows])),
     }
-
-
-def _pooled(rows: Sequence[Row], records: Records) -> dict[str, Any]:
-    """All metrics of several runs as one."""
-    return measure(RunData.pooled([RunData.from_row(row, records[row["run"]]) for row in rows]))
 
 
 def _comparison(
     blocks: Sequence[dict[str, Row]],
-    baseline: str,
-    arm: str,
+    measured: tuple[Row, Row],
     records: Records,
     trim: float,
     workload: dict[str, Any],
 ) -> dict[str, Any]:
-    """One arm against a baseline in one cell."""
+    """One arm against a baseline in one cell; `measured` is what both come to there."""
+    base_measures, measures = measured
+    baseline, arm = base_measures["arm"], measures["arm"]
     found = paired(blocks, baseline, arm, records, trim)
     arm_rows = [block[arm] for block in blocks]
     both = [(records[block[baseline]["run"]], records[block[arm]["run"]]) for block in blocks]
     greedy = arm_rows[0]["temperature"] == 0
     parity = greedy_parity(pair for ours, theirs in both for pair in zip(ours, theirs, strict=True))
-    measures = _pooled(arm_rows, records)
     reasons = reasons_against(blocks, baseline, arm, both, found, measures, workload)
     return {
         **{key: arm_rows[0].get(key) for key in CELL_KEY},
@@ -135,10 +131,7 @@ def _comparison(
         "acceptance_length": measures["spec_decode_acceptance_length"],
         "acceptance_rate": measures["spec_decode_acceptance_rate"],
         **{name: measures[name] for name in _MEASURED_BESIDE},
-        "energy_per_token_ratio": _over(
-            measures["energy_per_token_j"],
-            _pooled([block[baseline] for block in blocks], records)["energy_per_token_j"],
-        ),
+        "energy_per_token_ratio": _over(measures["energy_per_token_j"], base_measures["energy_per_token_j"]),
         "greedy_identical": parity.identical if greedy else None,
         "greedy_compared": parity.compared if greedy else None,
         "greedy_different": len(parity.divergences) if greedy else None,

@@ -31,11 +31,6 @@ class Workload:
     not_for_speedup: str | None = None
 
     @property
-    def valid_for_speedup(self) -> bool:
-        """Whether a speedup on this traffic may be claimed."""
-        return self.not_for_speedup is None
-
-    @property
     def digest(self) -> str:
         """What a manifest says of the prompts, which are digested before they are tokenised."""
         return prompts_digest(self.prompts)

@@ -31,7 +31,7 @@ def test_prompts_are_many_and_no_two_begin_alike(workload):
     assert len({prompt.text[:DISTINCT_CHARS] for prompt in workload.prompts}) == len(workload.prompts) >= 2000
     assert len({prompt.id for prompt in workload.prompts}) == len(workload.prompts)
     assert workload.needs_input_len
-    assert workload.valid_for_speedup
+    assert workload.not_for_speedup is None
     assert not workload.shares_prefix
 
 

@@ -57,7 +57,7 @@ async def test_they_need_a_length(model):
 
 def test_they_are_not_for_speedups(model):
     workload = load_workload(SPEC, 0, model=str(model))
-    assert not workload.valid_for_speedup
+    assert workload.not_for_speedup
     assert "random tokens misstate speculation" in workload.not_for_speedup
     assert workload.needs_input_len
 

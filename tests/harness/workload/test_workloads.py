@@ -32,7 +32,7 @@ def test_a_name_that_is_no_workload_is_refused():
 
 def test_a_workload_of_texts_is_sent_as_it_is_and_its_speedups_count():
     workload = load_workload("chat", 0)
-    assert (workload.needs_input_len, workload.shares_prefix, workload.valid_for_speedup) == (False, False, True)
+    assert (workload.needs_input_len, workload.shares_prefix, workload.not_for_speedup) == (False, False, None)
     assert asyncio.run(workload.as_sent(workload.prompts[:3], None, None)) == list(workload.prompts[:3])
 
 
