@@ -37,6 +37,27 @@ class FallbackSettings(BaseModel):
     at_preemption: bool = True
 
 
+class ControlSettings(BaseModel):
+    """How much of what the drafter proposes is submitted (for verispec's proposer; vLLM's own drafters submit all).
+
+    Attributes:
+        mode: "goodput": in each step as much as makes the batch's committed tokens per second largest, by costs and
+            acceptance that the running server measures; "fixed": all that is proposed.
+        max_slowdown: by how much any request may fall behind what it would have had without drafts, as a share of its
+            time; null: it does not matter whose time pays for the batch's.
+        tpot_target_ms: milliseconds per token that no request is to exceed, where that can be; goodput comes second.
+        calibration: a file of `verispec calibrate`, so that the costs of steps are known from the start.
+
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Literal["goodput", "fixed"] = "goodput"
+    max_slowdown: float | None = Field(default=0.02, ge=0, le=10)
+    tpot_target_ms: float | None = Field(default=None, gt=0)
+    calibration: str | None = None
+
+
 class Settings(BaseModel):
     """The plugin's settings; unknown keys are refused.
 
@@ -46,6 +67,7 @@ class Settings(BaseModel):
         rule: the verification rule, for verispec's proposer and for vLLM's own drafters. Seeded requests draw by
             (seed, position) and are verified by "gumbel" unless their drafts come with a law q of their own.
         draft_by_default: false: only requests that ask for it are drafted for (`vllm_xargs: {"verispec": "on"}`).
+        control: how much is drafted.
         fallback: when the server decodes without drafts.
         manifest: where the server writes its release manifest when it has started.
         evidence: a file that says what a test of the decoder's state found (verispec.release.Evidence).
@@ -58,6 +80,7 @@ class Settings(BaseModel):
     drafter_options: dict[str, Any] = Field(default_factory=dict)
     rule: Literal["token", "block", "gumbel"] = "token"
     draft_by_default: bool = True
+    control: ControlSettings = Field(default_factory=ControlSettings)
     fallback: FallbackSettings = Field(default_factory=FallbackSettings)
     manifest: str | None = None
     evidence: str | None = None

@@ -4,8 +4,15 @@ A drafter confers no exactness: the verifier does. A drafter that users write is
 Drafter, named in the settings by its import path.
 """
 
-from verispec.drafting.proposal import Drafter, DrafterError, DraftRequest, Proposal
+from verispec.drafting.proposal import Drafter, DrafterError, DraftRequest, Proposal, SparseLaw
 from verispec.drafting.registry import DRAFTERS, make_drafter
-from verispec.drafting.suffix import SuffixDrafter
 
-__all__ = ["DRAFTERS", "DraftRequest", "Drafter", "DrafterError", "Proposal", "SuffixDrafter", "make_drafter"]
+__all__ = [
+    "DRAFTERS",
+    "DraftRequest",
+    "Drafter",
+    "DrafterError",
+    "Proposal",
+    "SparseLaw",
+    "make_drafter",
+]

@@ -1,77 +1,138 @@
-"""Where has the end of this history occurred before? A match index that grows with the history.
+"""Where has the end of this history occurred before? An index of n-grams that grows with the text.
 
 The hash chains of LZ77 compressors: the positions of each n-gram form a linked list, newest first, so that adding a
-token costs one dictionary operation and finding a match costs a bounded walk, however long the history is.
+token costs one look-up and finding a match a bounded walk, however long the text is.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
+SEPARATOR = -1
+"""Between texts that do not belong together: no token, so that no match reaches across it."""
+_FIRST_CAPACITY = 1024
 
-class Match(NamedTuple):
-    """An earlier occurrence of the end of the history.
+Tokens = NDArray[np.int32]
+
+
+class Chains(NamedTuple):
+    """An index as compiled functions see it.
 
     Attributes:
-        end: position just after the occurrence: the tokens from here on followed it.
-        length: how many tokens agree (capped at the index's max_match).
+        tokens: int32 [capacity], of which the first `size` are the text.
+        older: int32 [capacity]; older[i - 1] is where the n-gram that ends before i ended the time before, or 0.
+        newest: int32 [power of two]; by hash, where such an n-gram ended last, or 0.
+        size: tokens in the text.
+        n: length of the n-grams.
 
     """
 
-    end: int
-    length: int
+    tokens: Tokens
+    older: Tokens
+    newest: Tokens
+    size: int
+    n: int
 
 
 class MatchIndex:
-    """The tokens of one request, indexed by their n-grams.
-
-    Memory is linear in the history: a token, a link and at most one dictionary entry for each position.
+    """A text, indexed by its n-grams. Memory is linear in it: 12 bytes a token, up to twice that while it grows.
 
     Args:
-        min_match: n, the shortest match that is found.
-        max_match: where comparing stops; longer matches count as this long.
-        max_candidates: how many earlier occurrences are compared, newest first.
+        n: length of the n-grams: the shortest match that can be found.
 
     """
 
-    def __init__(self, min_match: int, max_match: int, max_candidates: int) -> None:
-        self.min_match = min_match
-        self.max_match = max_match
-        self.max_candidates = max_candidates
-        self.tokens: list[int] = []
-        self._newest: dict[tuple[int, ...], int] = {}
-        self._older: list[int] = []  # by position: end of the previous occurrence of the n-gram that ends here, or -1
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._size = 0
+        self._tokens, self._older, self._newest = (np.zeros(_FIRST_CAPACITY, np.int32) for _ in range(3))
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        return self._size
 
-    def extend(self, token_ids: NDArray[np.int32]) -> None:
+    @property
+    def tokens(self) -> Tokens:
+        """The text, int32 [size]; a view that is valid until it grows."""
+        return self._tokens[: self._size]
+
+    @property
+    def chains(self) -> Chains:
+        """What compiled functions work on, until the text grows."""
+        return Chains(self._tokens, self._older, self._newest, self._size, self._n)
+
+    def extend(self, token_ids: Tokens) -> None:
         """Append tokens, amortised O(1) each."""
-        n, tokens, newest, older = self.min_match, self.tokens, self._newest, self._older
-        for token in token_ids.tolist():
-            tokens.append(token)
-            end = len(tokens)
-            gram = tuple(tokens[end - n : end]) if end >= n else None
-            older.append(newest.get(gram, -1) if gram is not None else -1)
-            if gram is not None:
-                newest[gram] = end
+        if self._size + len(token_ids) > len(self._tokens):
+            self._grow(self._size + len(token_ids))
+        _append(self.chains, token_ids)
+        self._size += len(token_ids)
 
-    def longest_match(self) -> Match | None:
-        """The longest earlier occurrence of the end of the history, the newest among equals; None if there is none."""
-        tokens, size = self.tokens, len(self.tokens)
-        best: Match | None = None
-        end = self._older[-1] if size else -1
-        for _ in range(self.max_candidates):
-            if end < 0:
-                break
-            length = self.min_match
-            limit = min(end, self.max_match)
-            while length < limit and tokens[end - 1 - length] == tokens[size - 1 - length]:
-                length += 1
-            if best is None or length > best.length:
-                best = Match(end, length)
-                if length >= self.max_match:
-                    break
-            end = self._older[end - 1]
-        return best
+    def _grow(self, size: int) -> None:
+        """Room for `size` tokens; all hashes change with it."""
+        text, capacity = self.tokens, 1 << (size - 1).bit_length()
+        self._tokens, self._older, self._newest = (np.zeros(capacity, np.int32) for _ in range(3))
+        self._size = 0
+        self.extend(text)
+
+
+def compiled(function: Any) -> Any:
+    """To machine code, kept on disk for the next process."""
+    return njit(cache=True)(function)
+
+
+@compiled
+def _slot(tokens: Tokens, end: int, n: int, slots: int) -> int:
+    """Where in `newest` the n-gram that ends before `end` is kept."""
+    key = 0
+    for position in range(end - n, end):
+        key = ((key + tokens[position] + 1) * 0x9E3779B1) & 0xFFFFFFFF
+    return (key ^ (key >> 15)) & (slots - 1)
+
+
+@compiled
+def _append(chains: Chains, token_ids: Tokens) -> None:
+    end = chains.size
+    for token in token_ids:
+        chains.tokens[end] = token
+        end += 1
+        if end >= chains.n:
+            slot = _slot(chains.tokens, end, chains.n, len(chains.newest))
+            chains.older[end - 1] = chains.newest[slot]
+            chains.newest[slot] = end
+
+
+@compiled
+def find_matches(
+    chains: Chains, history: Tokens, is_own: bool, max_match: int, max_candidates: int, ends: Tokens, lengths: Tokens
+) -> int:
+    """Earlier occurrences of the end of a history, newest first.
+
+    Args:
+        chains: of the text that is searched.
+        history: int32 [length].
+        is_own: the text is the history itself.
+        max_match: where comparing stops; longer matches count as this long.
+        max_candidates: how many positions are looked at.
+        ends, lengths: filled with each occurrence's end (the tokens from there on followed it) and length.
+
+    Returns:
+        How many were found.
+
+    """
+    found, size = 0, len(history)
+    if size < chains.n or chains.size < chains.n:
+        return found
+    end = chains.older[size - 1] if is_own else chains.newest[_slot(history, size, chains.n, len(chains.newest))]
+    for _ in range(max_candidates):
+        if end == 0:
+            break
+        length, limit = 0, min(end, size, max_match)
+        while length < limit and chains.tokens[end - 1 - length] == history[size - 1 - length]:
+            length += 1
+        if length >= chains.n:  # else another n-gram of the same hash
+            ends[found], lengths[found] = end, length
+            found += 1
+        end = chains.older[end - 1]
+    return found

@@ -6,9 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from verispec.drafting.proposal import Drafter, DrafterError
-from verispec.drafting.suffix import SuffixDrafter
 
-DRAFTERS: dict[str, Callable[..., Drafter]] = {"suffix": SuffixDrafter}
+DRAFTERS = {
+    "suffix": "verispec.drafting.suffix.SuffixDrafter",
+    "stochastic-suffix": "verispec.drafting.stochastic_suffix.StochasticSuffixDrafter",
+    "ngram": "verispec.drafting.ngram.NGramDrafter",
+    "combined": "verispec.drafting.combined.CombinedDrafter",
+}
+"""By path, because they need numba: a vLLM worker on CPUs does not start where that was imported before it."""
 
 
 def make_drafter(name: str, options: Mapping[str, Any]) -> Drafter:
@@ -19,7 +24,7 @@ def make_drafter(name: str, options: Mapping[str, Any]) -> Drafter:
         Exception: whatever its module or its constructor raises beside (it could not be loaded).
 
     """
-    factory = DRAFTERS.get(name) or _import_class(name)
+    factory = _import_class(DRAFTERS.get(name, name))
     try:
         inspect.signature(factory).bind(**options)
     except TypeError as error:

@@ -1,24 +1,42 @@
-"""Prompt lookup: what followed the last time the history ended like this?
+"""Suffix lookup: what followed when a text ended like this before?
 
-The draft copies the tokens that followed the longest earlier occurrence of the history's end. The longer that
-occurrence, the more is drafted (the idea of SuffixDecoding, 2411.04975), so that little is wasted on traffic that
-repeats nothing. A draft is a function of the history: a point mass, with no q.
+The texts are the request's own history and the recent answers to others of its tenant. The draft is what most followed
+the longest earlier occurrences of the history's end (the idea of SuffixDecoding, 2411.04975). It is a function of
+these texts: a point mass, with no q.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
-from verispec.drafting.match_index import Match, MatchIndex
+import numpy as np
+from numpy.typing import NDArray
+
+from verispec.drafting.continuation import Continuation, continue_history
+from verispec.drafting.match_index import MatchIndex
 from verispec.drafting.proposal import DrafterError, DraftRequest, Proposal
+from verispec.drafting.recent_answers import RecentAnswers
+
+NO_DRAWS = np.empty(0)
+
+
+@dataclass
+class History:
+    """What is kept for a request: its tokens, indexed, and where its answer begins."""
+
+    index: MatchIndex
+    tenant: str | None
+    answer_begins: int
 
 
 class SuffixDrafter:
-    """Drafts by copying from the request's own history.
+    """Drafts by copying from the request's own history, and from recent answers of its tenant.
 
     Args:
         min_match: shortest occurrence that is trusted, in tokens.
         max_match: longest occurrence that is measured.
-        tokens_per_match: drafted tokens for each token of the occurrence.
-        max_candidates: earlier occurrences that are compared.
+        max_candidates: earlier occurrences that are compared, of the history and of the recent answers each.
+        memory_tokens: of recent answers, kept for each tenant; 0: a request copies from itself only.
+        max_tenants: whose answers are kept. All memory together is at most 24 bytes × memory_tokens × max_tenants.
 
     Raises:
         DrafterError: a setting out of range.
@@ -26,40 +44,64 @@ class SuffixDrafter:
     """
 
     def __init__(
-        self, min_match: int = 3, max_match: int = 32, tokens_per_match: float = 1.0, max_candidates: int = 16
+        self,
+        min_match: int = 2,
+        max_match: int = 32,
+        max_candidates: int = 16,
+        memory_tokens: int = 65_536,
+        max_tenants: int = 16,
     ) -> None:
         if not 1 <= min_match <= max_match:
             raise DrafterError(f"min_match: {min_match} is outside [1, max_match = {max_match}]")
-        if tokens_per_match <= 0:
-            raise DrafterError(f"tokens_per_match: {tokens_per_match} must be positive")
-        if max_candidates < 1:
-            raise DrafterError(f"max_candidates: {max_candidates} must be at least 1")
-        self._index_settings = (min_match, max_match, max_candidates)
-        self._tokens_per_match = tokens_per_match
-        self._indices: dict[str, MatchIndex] = {}
+        for name, value in (("max_candidates", max_candidates), ("max_tenants", max_tenants)):
+            if value < 1:
+                raise DrafterError(f"{name}: {value} must be at least 1")
+        if memory_tokens < 0:
+            raise DrafterError(f"memory_tokens: {memory_tokens} must not be negative")
+        self._min_match = min_match
+        self._max_match = max_match
+        self._max_candidates = max_candidates
+        self._answers = RecentAnswers(min_match, memory_tokens, max_tenants)
+        self._histories: dict[str, History] = {}
+        self._room = Continuation.empty(1, max_candidates)
+        self._propose(DraftRequest("", np.zeros(1, np.int32), 1))  # compiles
+        self._histories.clear()
 
     def propose(self, requests: Sequence[DraftRequest]) -> list[Proposal]:
-        """A copy of what followed the best match, for each request that has one."""
+        """A copy of what followed the best matches, for each request that has any."""
         return [self._propose(request) for request in requests]
 
     def forget(self, request_ids: Collection[str]) -> None:
-        """Drop the indices of ended requests."""
+        """Requests have ended: their answers become recent ones."""
         for request_id in request_ids:
-            self._indices.pop(request_id, None)
+            history = self._histories.pop(request_id, None)
+            if history is not None:
+                self._answers.add(history.tenant, history.index.tokens[history.answer_begins :])
 
     def _propose(self, request: DraftRequest) -> Proposal:
-        index = self._indices.get(request.request_id)
-        if index is None or len(index) > len(request.token_ids):
-            index = self._indices[request.request_id] = MatchIndex(*self._index_settings)
-        index.extend(request.token_ids[len(index) :])
-        match = index.longest_match()
-        if match is None:
-            return Proposal()
-        wanted = max(1, int(match.length * self._tokens_per_match))
-        return Proposal(_copy(index.tokens, match, min(wanted, request.max_tokens)))
+        drafted = self._continue(request, NO_DRAWS)
+        return Proposal(self._room.token_ids[:drafted].tolist(), acceptance=self._room.chance[:drafted].copy())
 
+    def _continue(self, request: DraftRequest, uniforms: NDArray[np.float64], sharpness: float = 1.0) -> int:
+        """Fill the room with a draft; its length."""
+        if len(self._room.token_ids) < request.max_tokens:
+            self._room = Continuation.empty(request.max_tokens, self._max_candidates)
+        return continue_history(
+            self._history(request).index.chains,
+            self._answers.of(request.tenant).chains,
+            self._max_match,
+            self._max_candidates,
+            sharpness,
+            uniforms,
+            request.max_tokens,
+            self._room,
+        )
 
-def _copy(tokens: list[int], match: Match, count: int) -> list[int]:
-    """The tokens after the match; where the history ends, the copy goes on into itself (a period of match.end)."""
-    period = len(tokens) - match.end
-    return [tokens[match.end + i % period] for i in range(count)]
+    def _history(self, request: DraftRequest) -> History:
+        history = self._histories.get(request.request_id)
+        if history is None or len(history.index) > len(request.token_ids):
+            # The first draft is asked for when the first token of the answer is there.
+            history = History(MatchIndex(self._min_match), request.tenant, max(0, len(request.token_ids) - 1))
+            self._histories[request.request_id] = history
+        history.index.extend(request.token_ids[len(history.index) :])
+        return history

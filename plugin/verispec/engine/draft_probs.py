@@ -19,7 +19,7 @@ def line_up_draft_probs(original: Callable[..., Tensor | None]) -> Callable[...,
         ours = isinstance(self.drafter, Proposer)
         if ours:
             draft_probs, point_mass = state.q_channel.receive(
-                self.input_batch.req_ids, spec_decode_metadata.num_draft_tokens, drafts
+                self.input_batch.req_ids, spec_decode_metadata.num_draft_tokens, drafts, self.input_batch.vocab_size
             )
         else:
             draft_probs, point_mass = original(self, spec_decode_metadata), None

@@ -18,6 +18,7 @@ def propose(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def propose_draft_token_ids(self: Any, scheduler_output: Any, *args: Any, **kwargs: Any) -> Any:
         state = runtime.current()
+        state.step_watch.step_ended(self, scheduler_output)
         if not state.can_skip_drafting:
             return original(self, scheduler_output, *args, **kwargs)
         if scheduler_output.preempted_req_ids and state.settings.fallback.at_preemption:

@@ -1,6 +1,7 @@
 """vLLM's `custom_class` proposer: asks the drafter, checks its answer, sends q ahead to the verifier."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 
 from verispec.control import Reason
-from verispec.drafting import Drafter, DrafterError, DraftRequest, Proposal, make_drafter
+from verispec.drafting import Drafter, DrafterError, DraftRequest, Proposal, SparseLaw, make_drafter
 from verispec.engine import runtime
 from verispec.engine.q_channel import DraftLaw
-from verispec.engine.request_choice import wants_drafts
+from verispec.engine.request_choice import tenant_of, wants_drafts
 
 LAW_TOLERANCE = 1e-3
 """How far the sum of a row of q may be from 1."""
@@ -65,6 +66,7 @@ class Proposer:
             self._in_doubt = True
             self._forget_ended()
             self._runtime.q_channel.forget(self._known)
+            self._runtime.controller.forget(self._known)
             self._known.clear()
 
     def load_model(self, *args: Any, **kwargs: Any) -> None:
@@ -92,19 +94,30 @@ class Proposer:
         drafts: list[list[int]] = [[] for _ in sampled_token_ids]
         if self._drafter is None:  # drafting was switched on again after a failed start
             self._load()
+        ids = self._runner.input_batch.req_ids
         rows = [row for row, sampled in enumerate(sampled_token_ids) if sampled]
-        for row in rows:
-            self._runtime.q_channel.send(self._runner.input_batch.req_ids[row], None)
+        self._learn({ids[row]: sampled_token_ids[row] for row in rows})
         self._forget_ended()
         wanting = [row for row in rows if self._wants_drafts(row)]
-        requests = {row: self._request(row, int(num_tokens_no_spec[row]), token_ids_cpu) for row in wanting}
-        requests = {row: request for row, request in requests.items() if request.max_tokens > 0}
-        for row, proposal in zip(requests, self._ask(list(requests.values())), strict=True):
-            try:
-                drafts[row] = self._accept(requests[row], proposal)
-            except Exception as error:
-                self._fault(Reason.INVALID_OUTPUT, error)
+        asked = {row: self._request(row, int(num_tokens_no_spec[row]), token_ids_cpu) for row in wanting}
+        requests = {row: request for row, request in asked.items() if request.max_tokens > 0}
+        proposals = self._usable(list(requests.values()), self._ask(list(requests.values())))
+        others = [ids[row] for row in rows if row not in requests]
+        kv_tokens = int(num_tokens_no_spec[rows].sum())
+        lengths = self._runtime.controller.choose(list(requests.values()), proposals, others, kv_tokens)
+        for row, proposal, length in zip(requests, proposals, lengths, strict=True):
+            drafts[row] = self._submit(requests[row], proposal, length)
         return drafts
+
+    def _learn(self, committed: dict[str, list[int]]) -> None:
+        """What this step committed, and how long it took."""
+        controller = self._runtime.controller
+        for request_id, token_ids in committed.items():
+            self._known.add(request_id)
+            self._runtime.q_channel.send(request_id, None)
+            controller.committed(request_id, token_ids)
+        if step := self._runtime.step_watch.step:
+            controller.step_ended(step, committed)
 
     def _wants_drafts(self, row: int) -> bool:
         request = self._runner.requests[self._runner.input_batch.req_ids[row]]
@@ -113,13 +126,13 @@ class Proposer:
     def _request(self, row: int, length: int, token_ids_cpu: NDArray[np.int32]) -> DraftRequest:
         request_id = self._runner.input_batch.req_ids[row]
         sampling_params = self._runner.requests[request_id].sampling_params
-        self._known.add(request_id)
         return DraftRequest(
             request_id=request_id,
             token_ids=token_ids_cpu[row, :length],
             max_tokens=min(self._max_tokens, self._max_model_len - length - 1),
             temperature=sampling_params.temperature,
             seed=sampling_params.seed,
+            tenant=tenant_of(sampling_params),
         )
 
     def _ask(self, requests: list[DraftRequest]) -> Sequence[Proposal]:
@@ -145,11 +158,22 @@ class Proposer:
         self._in_doubt = True
         self._runtime.fallback.trip(reason, f"{type(error).__name__}: {error}")
 
-    def _accept(self, request: DraftRequest, proposal: Proposal) -> list[int]:
-        """Cut a proposal to the room there is, and send its law ahead.
+    def _usable(self, requests: list[DraftRequest], proposals: Sequence[Proposal]) -> list[Proposal]:
+        """The proposals, cut to the room there is; nothing in the place of those that cannot be verified."""
+        usable = []
+        for request, proposal in zip(requests, proposals, strict=True):
+            try:
+                usable.append(self._checked(request, proposal))
+            except Exception as error:
+                usable.append(Proposal())
+                self._fault(Reason.INVALID_OUTPUT, error)
+        return usable
+
+    def _checked(self, request: DraftRequest, proposal: Proposal) -> Proposal:
+        """A proposal, cut to the room there is.
 
         Raises:
-            UnusableProposal: an id outside the vocabulary, or a law that is none.
+            UnusableProposal: an id outside the vocabulary, a law that is none, or estimates that are none.
 
         """
         proposed = [int(token) for token in proposal.token_ids]
@@ -158,23 +182,38 @@ class Proposer:
             raise UnusableProposal(f"token {outside[0]} is outside the vocabulary [0, {self._vocab_size})")
         if proposal.probs is not None:
             self._check_law(proposal.probs, proposed)
-        token_ids = proposed[: request.max_tokens]
-        if len(token_ids) < len(proposed):
+        if proposal.acceptance is not None:
+            check_chances(proposal.acceptance, len(proposed))
+        if len(proposed) > request.max_tokens:
             self._runtime.counters.proposals_cut += 1
+        return replace(proposal, token_ids=proposed[: request.max_tokens])
+
+    def _submit(self, request: DraftRequest, proposal: Proposal, length: int) -> list[int]:
+        """The drafts that are to be verified; their law is sent ahead."""
+        token_ids = list(proposal.token_ids[:length])
         # The scheduler drops drafts by their content where there is a grammar: only the point-mass rule is exact then.
-        if proposal.probs is not None and not has_grammar(self._runner, request.request_id):
-            law = DraftLaw(token_ids, proposal.probs[: len(token_ids)].to(torch.float32))
-            self._runtime.q_channel.send(request.request_id, law)
+        if token_ids and proposal.probs is not None and not has_grammar(self._runner, request.request_id):
+            law = proposal.probs
+            law = law if isinstance(law, SparseLaw) else law[:length].to(torch.float32)
+            self._runtime.q_channel.send(request.request_id, DraftLaw(token_ids, law))
         return token_ids
 
-    def _check_law(self, probs: torch.Tensor, token_ids: list[int]) -> None:
+    def _check_law(self, probs: torch.Tensor | SparseLaw, token_ids: list[int]) -> None:
         """Rows of probabilities, one for each drafted token: an unnormalised q would bias the rule in silence."""
-        if probs.shape != (len(token_ids), self._vocab_size):
-            raise UnusableProposal(f"probs has shape {list(probs.shape)}, not [{len(token_ids)}, {self._vocab_size}]")
-        sums = probs.sum(dim=-1)
-        if not bool((probs >= 0).all() and ((sums - 1).abs() < LAW_TOLERANCE).all()):
+        drawn = torch.tensor(token_ids, dtype=torch.long).unsqueeze(1)
+        if isinstance(probs, SparseLaw):
+            choices, rows = probs.choices, probs.probs
+            if rows.shape != choices.shape or len(rows) != len(token_ids) or int(choices.max()) >= self._vocab_size:
+                raise UnusableProposal("probs is no law over the vocabulary for each drafted token")
+            chosen = torch.where(choices == drawn, rows, 0).sum(dim=1)
+        else:
+            rows = probs
+            if rows.shape != (len(token_ids), self._vocab_size):
+                raise UnusableProposal(f"probs has shape {list(rows.shape)}, not [{len(token_ids)}, {self._vocab_size}]")
+            chosen = rows.gather(1, drawn.to(rows.device)).squeeze(1)
+        if not bool((rows >= 0).all() and ((rows.sum(dim=-1) - 1).abs() < LAW_TOLERANCE).all()):
             raise UnusableProposal("a row of probs is no law: it has negative entries, or does not sum to 1")
-        if not bool((probs[range(len(token_ids)), token_ids] > 0).all()):
+        if not bool((chosen > 0).all()):
             raise UnusableProposal("a drafted token has probability 0 in probs: it was not drawn from it")
 
     def _forget_ended(self) -> None:
@@ -187,7 +226,22 @@ class Proposer:
             except Exception as error:
                 self._fault(Reason.RAISED, error)
         self._runtime.q_channel.forget(ended)
+        self._runtime.controller.forget(ended)
         self._known -= ended
+
+
+def check_chances(acceptance: Sequence[float] | NDArray[np.float64], drafts: int) -> None:
+    """Refuse estimates that are none.
+
+    Raises:
+        UnusableProposal: fewer than drafts, or outside [0, 1].
+
+    """
+    chances = np.asarray(acceptance, dtype=np.float64)
+    if chances.ndim != 1 or len(chances) < drafts:
+        raise UnusableProposal(f"acceptance has shape {list(chances.shape)}, not one chance for each of {drafts} drafts")
+    if not bool(((chances >= 0) & (chances <= 1)).all()):
+        raise UnusableProposal("acceptance has a chance outside [0, 1]")
 
 
 class UnusableProposal(ValueError):

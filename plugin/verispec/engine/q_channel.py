@@ -11,15 +11,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from verispec.drafting import SparseLaw
 from verispec.engine.counters import Counters
 
 
 @dataclass(frozen=True)
 class DraftLaw:
-    """The drafts of one request and their law, probs float [len(token_ids), vocab]."""
+    """The drafts of one request and their law, probs float [len(token_ids), vocab] or sparse."""
 
     token_ids: list[int]
-    probs: Tensor
+    probs: Tensor | SparseLaw
 
 
 class QChannel:
@@ -42,7 +43,7 @@ class QChannel:
             self._laws.pop(request_id, None)
 
     def receive(
-        self, request_ids: Sequence[str], num_draft_tokens: Sequence[int], draft_token_ids: Tensor
+        self, request_ids: Sequence[str], num_draft_tokens: Sequence[int], draft_token_ids: Tensor, vocab_size: int
     ) -> tuple[Tensor | None, Tensor | None]:
         """Line q up with the rows that are verified now.
 
@@ -50,6 +51,7 @@ class QChannel:
             request_ids: by batch row, as they stand now.
             num_draft_tokens: drafts that the scheduler kept for each.
             draft_token_ids: int [num_tokens], those drafts.
+            vocab_size: of the target.
 
         Returns:
             draft_probs float32 [num_tokens, vocab] and point_mass bool [num_tokens]; (None, None) if all rows are
@@ -59,22 +61,27 @@ class QChannel:
         if not self._laws:
             return None, None
         drafts = draft_token_ids.tolist()
-        sent: list[tuple[int, Tensor]] = []
+        sent: list[tuple[slice, Tensor | SparseLaw]] = []
         row = 0
         for request_id, count in zip(request_ids, num_draft_tokens, strict=False):
             law = self._laws.get(request_id) if count else None
             if law is not None:
                 if law.token_ids[:count] == drafts[row : row + count]:
-                    sent.append((row, law.probs[:count]))
+                    sent.append((slice(row, row + count), law.probs))
                     self._counters.rows_with_draft_probs += count
                 else:
                     self._counters.rows_without_draft_probs += count
             row += count
         if not sent:
             return None, None
-        draft_probs = torch.zeros(len(drafts), sent[0][1].shape[-1], device=draft_token_ids.device)
+        draft_probs = torch.zeros(len(drafts), vocab_size, device=draft_token_ids.device)
         point_mass = torch.ones(len(drafts), dtype=torch.bool, device=draft_token_ids.device)
-        for start, probs in sent:
-            draft_probs[start : start + len(probs)] = probs
-            point_mass[start : start + len(probs)] = False
+        for rows, probs in sent:
+            count = rows.stop - rows.start
+            if isinstance(probs, SparseLaw):
+                probs.of_first(count).add_to(draft_probs[rows])
+                point_mass[rows] = probs.of_first(count).point_mass.to(point_mass.device)
+            else:
+                draft_probs[rows] = probs[:count]
+                point_mass[rows] = False
         return draft_probs, point_mass

@@ -1,8 +1,13 @@
-"""What a request says of drafting: `"vllm_xargs": {"verispec": "off"}` goes without drafts, "on" asks for them."""
+"""What a request says of drafting, in `vllm_xargs`.
+
+`{"verispec": "off"}` goes without drafts, "on" asks for them; `{"verispec_tenant": "a"}` may be drafted for from what
+was answered to this tenant, and to nobody else. Requests that name none have each other's.
+"""
 
 from typing import Any
 
 KEY = "verispec"
+TENANT_KEY = "verispec_tenant"
 CHOICES = ("on", "off")
 
 
@@ -22,7 +27,19 @@ def check_choice(sampling_params: Any) -> None:
     choice = _choice(sampling_params)
     if choice is not None and choice not in CHOICES:
         raise ValueError(f'vllm_xargs.{KEY} is {choice!r}; it may be "on" or "off"')
+    tenant = tenant_of(sampling_params)
+    if tenant is not None and not isinstance(tenant, str):
+        raise ValueError(f"vllm_xargs.{TENANT_KEY} is {tenant!r}; it must be a string")
+
+
+def tenant_of(sampling_params: Any) -> str | None:
+    """Whom this request is for, as far as it says."""
+    return _further(sampling_params).get(TENANT_KEY)
 
 
 def _choice(sampling_params: Any) -> Any:
-    return (getattr(sampling_params, "extra_args", None) or {}).get(KEY)
+    return _further(sampling_params).get(KEY)
+
+
+def _further(sampling_params: Any) -> dict[str, Any]:
+    return getattr(sampling_params, "extra_args", None) or {}

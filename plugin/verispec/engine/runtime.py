@@ -4,10 +4,11 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from verispec.control import AcceptanceWatch, Fallback
+from verispec.control import AcceptanceWatch, Controller, Fallback
 from verispec.engine.counters import Counters
 from verispec.engine.q_channel import QChannel
 from verispec.engine.seams import SEAMS
+from verispec.engine.step_watch import StepWatch
 from verispec.engine.verifier import Verifier
 from verispec.redaction import for_all_eyes
 from verispec.settings import DISABLE_VARIABLE, PROPOSER_PATH, Settings
@@ -36,14 +37,17 @@ class Runtime:
     seeded: "SeededRequests | None" = None
     counters: Counters = field(default_factory=Counters)
     failed: set[str] = field(default_factory=set)
+    step_watch: StepWatch = field(default_factory=StepWatch)
     q_channel: QChannel = field(init=False)
     fallback: Fallback = field(init=False)
+    controller: Controller = field(init=False)
     verifier: Verifier = field(init=False)
 
     def __post_init__(self) -> None:
         limits = self.settings.fallback
         self.q_channel = QChannel(self.counters)
         self.fallback = Fallback(limits.cooldown_s)
+        self.controller = Controller(self.settings.control)
         acceptance = AcceptanceWatch(limits.min_acceptance, limits.acceptance_window)
         self.verifier = Verifier(self.settings.rule, self.counters, self.fallback, acceptance)
 
@@ -60,6 +64,7 @@ class Runtime:
             "seams": [seam.name for seam in SEAMS if seam.active],
             "counters": self.counters.as_dict(),
             "fallback": self.fallback.status() if self.can_fall_back else None,
+            "control": self.controller.status() if self.can_fall_back else None,
         }
 
 

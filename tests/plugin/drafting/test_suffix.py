@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from verispec.drafting import DraftRequest, SuffixDrafter
+from verispec.drafting import DraftRequest
+from verispec.drafting.suffix import SuffixDrafter
 
 
 def propose(drafter, tokens, max_tokens=8, request_id="a"):

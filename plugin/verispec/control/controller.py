@@ -1,0 +1,208 @@
+"""Decides in each step how much of each request's draft is submitted, from costs and acceptance that it measures."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verispec.control.choice import draft_lengths
+from verispec.control.estimates import AcceptanceEstimates, Reliability
+from verispec.control.step_costs import ENOUGH, Step, StepCosts
+from verispec.drafting import DraftRequest, Proposal
+from verispec.settings import ControlSettings
+
+NO_IDEA = 0.5
+"""A drafter's estimate where it gives none."""
+GRACE_TOKENS = 32
+"""A request may fall behind by its share of so many tokens before it has had any."""
+LOOK_EVERY = 64
+LOOK_EVERY_AT_FIRST = 8
+"""Steps between two that go without drafts only to see what such a step costs; the second until that is known."""
+
+
+@dataclass
+class Account:
+    """A request's time, against what target-only decoding would have taken.
+
+    Attributes:
+        draft: what was drafted for its next step, submitted or not.
+        stated: what the drafter said of these drafts.
+        comparable: how many of them can be held against what comes; beyond the submitted ones, point masses only.
+        target_only_s: what its tokens would have taken without drafts.
+        spent_s: what they took.
+
+    """
+
+    draft: Sequence[int] = ()
+    stated: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    comparable: int = 0
+    source: str = ""
+    target_only_s: float = 0.0
+    spent_s: float = 0.0
+
+
+@dataclass
+class Choices:
+    """What the controller did.
+
+    Attributes:
+        steps: of decoding, and of these those without drafts, and those without drafts only to see what they cost.
+        offered, submitted: drafts of the drafter, and what was submitted of them.
+        target_only_s, spent_s: of all committed tokens, each step counted once: their ratio estimates the speedup.
+
+    """
+
+    steps: int = 0
+    steps_without_drafts: int = 0
+    steps_to_look: int = 0
+    offered: int = 0
+    submitted: int = 0
+    target_only_s: float = 0.0
+    spent_s: float = 0.0
+
+
+class Controller:
+    """The goodput controller.
+
+    Args:
+        settings: what it is to reach.
+
+    """
+
+    def __init__(self, settings: ControlSettings) -> None:
+        self._settings = settings
+        self._accounts: dict[str, Account] = {}
+        self._since_look = 0
+        self.costs = StepCosts()
+        self.estimates = AcceptanceEstimates()
+        self.choices = Choices()
+
+    def step_ended(self, step: Step, committed: dict[str, Sequence[int]]) -> None:
+        """A decoding step was measured in which these requests, and no others, committed tokens."""
+        self.costs.observe(step)
+        target_only_s = float(self._seconds(0, step.requests, step.kv_tokens)[0])
+        self.choices.steps += 1
+        self.choices.spent_s += step.seconds
+        self.choices.target_only_s += target_only_s * sum(map(len, committed.values())) / max(len(committed), 1)
+        for request_id, tokens in committed.items():
+            account = self._account(request_id)
+            account.spent_s += step.seconds
+            account.target_only_s += target_only_s * len(tokens)
+
+    def committed(self, request_id: str, token_ids: Sequence[int]) -> None:
+        """These tokens came next: hold the latest draft against them."""
+        account = self._account(request_id)
+        right = []
+        for drafted, token in zip(account.draft[: account.comparable], token_ids, strict=False):
+            right.append(drafted == token)
+            if not right[-1]:
+                break
+        self.estimates.observe(request_id, account.source, account.stated, right)
+        account.comparable = 0
+
+    def choose(
+        self, requests: Sequence[DraftRequest], proposals: Sequence[Proposal], others: Sequence[str], kv_tokens: int
+    ) -> list[int]:
+        """How many drafts of each proposal to submit.
+
+        With a law q the choice must not depend on what was drawn: all that is looked at there is the drafter's own
+        estimates, which are functions of the history.
+
+        Args:
+            requests: those that were drafted for.
+            proposals: one for each.
+            others: requests that the next step decodes without a draft.
+            kv_tokens: in the caches of all of them.
+
+        """
+        stated = [_stated(request, proposal) for request, proposal in zip(requests, proposals, strict=True)]
+        ids = [request.request_id for request in requests]
+        if self._settings.mode == "fixed":
+            lengths = [len(chance) for chance in stated]
+        else:
+            lengths = self._best([*ids, *others], proposals, stated, kv_tokens)[: len(ids)]
+        for request_id, proposal, said, length in zip(ids, proposals, stated, lengths, strict=True):
+            account = self._account(request_id)
+            account.draft, account.stated, account.source = proposal.token_ids, said, proposal.source
+            account.comparable = min(len(said), len(proposal.token_ids))
+            if proposal.probs is not None:
+                account.comparable = min(account.comparable, length)
+        offered = sum(len(proposal.token_ids) for proposal in proposals)
+        self.choices.offered += offered
+        self.choices.submitted += sum(lengths)
+        self.choices.steps_without_drafts += not any(lengths)
+        return lengths
+
+    def forget(self, request_ids: Collection[str]) -> None:
+        """Requests have ended."""
+        self.estimates.forget(request_ids)
+        for request_id in request_ids:
+            self._accounts.pop(request_id, None)
+
+    def status(self) -> dict[str, Any]:
+        """What was chosen, what steps cost, and how far the estimates were right."""
+        reliability: Reliability = self.estimates.reliability
+        return {**asdict(self.choices), "step_ms": self.costs.table(), "reliability": asdict(reliability)}
+
+    def _best(
+        self,
+        ids: Sequence[str],
+        proposals: Sequence[Proposal],
+        stated: Sequence[NDArray[np.float64]],
+        kv_tokens: int,
+    ) -> list[int]:
+        drafts, batch_size = sum(map(len, stated)), len(ids)
+        if drafts == 0:
+            return [0] * len(ids)
+        if self._looks(batch_size):
+            return [0] * batch_size
+        if self.costs.steps == 0:
+            return [len(chance) for chance in stated]
+        chances = [
+            self.estimates.chance(request_id, proposal.source, said)
+            for request_id, proposal, said in zip(ids, proposals, stated, strict=False)
+        ]
+        chances += [np.empty(0)] * (batch_size - len(chances))
+        seconds = self._seconds(drafts, batch_size, kv_tokens)
+        slack = None
+        if self._settings.max_slowdown is not None:
+            slack = np.array([self._slack_s(request_id, float(seconds[0])) for request_id in ids])
+        target = self._settings.tpot_target_ms
+        return draft_lengths(chances, seconds, slack, target / 1000 if target else None)
+
+    def _looks(self, batch_size: int) -> bool:
+        """This step goes without drafts to keep it known what such a step costs: all gains are measured by it."""
+        self._since_look += 1
+        interval = LOOK_EVERY if self.costs.known(batch_size) else LOOK_EVERY_AT_FIRST
+        looks = self._since_look >= interval and not self.costs.known(batch_size, 2 * ENOUGH)
+        if looks:
+            self._since_look = 0
+            self.choices.steps_to_look += 1
+        return looks
+
+    def _slack_s(self, request_id: str, target_only_s: float) -> float:
+        """By how much a request may fall behind in the next step: what it has gained so far, and what is allowed."""
+        account, allowed = self._account(request_id), self._settings.max_slowdown or 0.0
+        grace = allowed * GRACE_TOKENS * target_only_s
+        return account.target_only_s * (1 + allowed) - account.spent_s + grace
+
+    def _seconds(self, drafts: int, requests: int, kv_tokens: int) -> NDArray[np.float64]:
+        """Expected seconds of a step with 0 … drafts."""
+        return self.costs.seconds(np.arange(requests, requests + drafts + 1), requests, kv_tokens)
+
+    def _account(self, request_id: str) -> Account:
+        return self._accounts.setdefault(request_id, Account())
+
+
+def _stated(request: DraftRequest, proposal: Proposal) -> NDArray[np.float64]:
+    """A chance for each draft that may be submitted, as the drafter states it, or none.
+
+    Of a draft that was drawn it has the length that it might have had.
+    """
+    drawn = proposal.probs is not None
+    if proposal.acceptance is None:
+        return np.full(request.max_tokens if drawn else min(len(proposal.token_ids), request.max_tokens), NO_IDEA)
+    stated = np.asarray(proposal.acceptance, dtype=np.float64)[: request.max_tokens]
+    return stated if drawn else stated[: len(proposal.token_ids)]

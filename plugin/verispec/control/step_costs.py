@@ -1,0 +1,142 @@
+"""How long does a step take? Learned from the steps themselves.
+
+Seconds = f(tokens) + a·(KV tokens) + b·requests + c·(any drafts?), with f piecewise linear between knots: it is neither
+linear nor monotone on real hardware (8 rows can be cheaper than 2). The fit is a ridge regression that forgets: the
+prior holds that what was never tried costs what its neighbours do, so that drafts are tried before they are ruled out.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+KNOTS = np.array(
+    [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192, 256, 384, 512, 1024],
+    dtype=np.float64,
+)  # fmt: skip
+"""Scheduled tokens at which f is a free parameter."""
+LINEAR_UNITS = np.array([1e4, 1e2, 1.0])
+"""Of KV tokens, requests and the flag: what is about one step's worth of each, so that one prior fits all three."""
+FLATNESS = 0.05
+"""Weight of the prior that neighbouring knots cost alike, in observations."""
+LINEAR_PRIOR = 0.5
+"""Weight of the prior that the linear terms are nothing, in observations."""
+MEMORY = 1 - 1 / 800
+"""What remains of an observation's weight at the next."""
+ENOUGH = 3.0
+"""Observations near a point from which on its cost counts as known."""
+DRIFT = 0.03
+"""Share of a known step's deviation that is taken for a change of the whole machine's speed."""
+OUTLIER = 3.0
+"""Typical deviations beyond which a step counts less, the more the farther it is off."""
+REFIT_EVERY = 8
+
+
+@dataclass(frozen=True)
+class Step:
+    """A decoding step as it was measured.
+
+    Attributes:
+        tokens: scheduled: one for each request, and the drafts.
+        requests: in the batch.
+        kv_tokens: tokens in the KV caches of these requests.
+        seconds: from the end of the step before to its own end.
+
+    """
+
+    tokens: int
+    requests: int
+    kv_tokens: int
+    seconds: float
+
+
+class StepCosts:
+    """The step-cost table of a running engine."""
+
+    def __init__(self) -> None:
+        size = len(KNOTS) + len(LINEAR_UNITS)
+        self._gram = np.zeros((size, size))
+        self._moment = np.zeros(size)
+        self._mass = np.zeros(len(KNOTS))
+        self._weights = np.zeros(size)
+        self._typical_s = 0.0
+        self._speed = 1.0
+        self._deviation = 0.05
+        self._unfitted = 0
+        self.steps = 0
+
+    def observe(self, step: Step) -> None:
+        """Learn from a step; one far off counts less, and what all steps have in common is the machine's speed."""
+        features = _features(np.array([step.tokens]), step.requests, step.kv_tokens)[0]
+        weight = 1.0
+        if self.known(step.tokens):
+            off = float(np.log(step.seconds / self.seconds(np.array([step.tokens]), step.requests, step.kv_tokens)[0]))
+            limit = OUTLIER * self._deviation
+            weight = min(1.0, limit / max(abs(off), 1e-9))
+            self._deviation += DRIFT * (min(abs(off), 2 * limit) - self._deviation)
+            self._speed *= float(np.exp(DRIFT * np.clip(off, -limit, limit)))
+        self._remember(features, step.seconds / self._speed, weight)
+
+    def _remember(self, features: NDArray[np.float64], seconds: float, weight: float) -> None:
+        relative = features / seconds  # so that errors of 1% count alike in short steps and long ones
+        self._gram = MEMORY * self._gram + weight * np.outer(relative, relative)
+        self._moment = MEMORY * self._moment + weight * relative
+        self._mass = MEMORY * self._mass + weight * features[: len(KNOTS)]
+        self._typical_s += (seconds - self._typical_s) / min(self.steps + 1, 100)
+        self.steps += 1
+        self._unfitted += 1
+        if self._unfitted >= REFIT_EVERY or self.steps <= 4 * REFIT_EVERY:
+            self._weights = np.linalg.solve(self._gram + _PRIOR / self._typical_s**2, self._moment)
+            self._unfitted = 0
+
+    def seconds(self, tokens: NDArray[np.int64], requests: int, kv_tokens: int) -> NDArray[np.float64]:
+        """Expected seconds of steps with so many tokens each, at least a tenth of a typical one.
+
+        They are 0 before anything was measured.
+        """
+        expected = _features(tokens, requests, kv_tokens) @ self._weights
+        return self._speed * np.maximum(expected, 0.1 * self._typical_s)
+
+    def known(self, tokens: int, enough: float = ENOUGH) -> bool:
+        """Enough steps of about so many tokens have been measured, not too long ago."""
+        return bool(_hats(np.array([tokens]))[0] @ self._mass >= enough)
+
+    def table(self, requests: int = 0, kv_tokens: int = 0) -> list[dict[str, float]]:
+        """Expected milliseconds by tokens, where they are known."""
+        knots = KNOTS.astype(np.int64)
+        milliseconds = 1000 * self.seconds(knots, requests, kv_tokens)
+        return [
+            {"tokens": int(tokens), "ms": float(ms), "steps": float(mass)}
+            for tokens, ms, mass in zip(knots, milliseconds, self._mass, strict=True)
+            if mass >= ENOUGH
+        ]
+
+
+def _hats(tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Weights of the knots between which each count of tokens lies, float64 [len(tokens), knots]."""
+    at = np.clip(tokens, KNOTS[0], KNOTS[-1])
+    upper = np.clip(np.searchsorted(KNOTS, at), 1, len(KNOTS) - 1)
+    share = (at - KNOTS[upper - 1]) / (KNOTS[upper] - KNOTS[upper - 1])
+    hats = np.zeros((len(at), len(KNOTS)))
+    rows = np.arange(len(at))
+    hats[rows, upper - 1], hats[rows, upper] = 1 - share, share
+    return hats
+
+
+def _features(tokens: NDArray[np.int64], requests: int, kv_tokens: int) -> NDArray[np.float64]:
+    """float64 [len(tokens), knots + linear terms]."""
+    linear = np.empty((len(tokens), len(LINEAR_UNITS)))
+    linear[:, 0], linear[:, 1], linear[:, 2] = kv_tokens, requests, tokens > requests
+    return np.hstack([_hats(tokens), linear / LINEAR_UNITS])
+
+
+def _prior() -> NDArray[np.float64]:
+    """The priors as observations of a step that takes one unit, [features, features]."""
+    slopes = np.diff(np.eye(len(KNOTS)), axis=0)
+    prior = np.zeros((len(KNOTS) + len(LINEAR_UNITS),) * 2)
+    prior[: len(KNOTS), : len(KNOTS)] = FLATNESS * slopes.T @ slopes
+    prior[range(len(KNOTS), len(prior)), range(len(KNOTS), len(prior))] = LINEAR_PRIOR
+    return prior
+
+
+_PRIOR = _prior()
