@@ -41,10 +41,10 @@ class ControlSettings(BaseModel):
     """How much of what the drafter proposes is submitted (for verispec's proposer; vLLM's own drafters submit all).
 
     Attributes:
-        mode: "goodput": in each step as much as makes the batch's committed tokens per second largest, by costs and
-            acceptance that the running server measures; "fixed": all that is proposed.
+        mode: "goodput": in each step as much as makes the requests' tokens per second largest (their geometric mean),
+            by costs and acceptance that the running server measures; "fixed": all that is proposed.
         max_slowdown: by how much any request may fall behind what it would have had without drafts, as a share of its
-            time; null: it does not matter whose time pays for the batch's.
+            time; null: it does not matter whose time pays for the others'.
         tpot_target_ms: milliseconds per token that no request is to exceed, where that can be; goodput comes second.
         calibration: a file of `verispec calibrate`, so that the costs of steps are known from the start.
 
@@ -53,7 +53,7 @@ class ControlSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     mode: Literal["goodput", "fixed"] = "goodput"
-    max_slowdown: float | None = Field(default=0.02, ge=0, le=10)
+    max_slowdown: float | None = Field(default=0.1, ge=0, le=10)
     tpot_target_ms: float | None = Field(default=None, gt=0)
     calibration: str | None = None
 

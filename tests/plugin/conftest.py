@@ -1,7 +1,12 @@
-"""Settings for the tests of the plugin's pure parts."""
+"""Settings for the tests of the plugin's parts."""
 
 import pytest
 import torch
+from vllm.platforms import current_platform
+
+if current_platform.is_cpu():  # as a CPU worker starts: before anything imports numba, which this does not survive
+    current_platform.import_kernels()
+    current_platform.register_triton_kernel_overrides()
 
 
 @pytest.fixture(scope="module", autouse=True)

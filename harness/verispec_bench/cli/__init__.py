@@ -13,6 +13,8 @@ __all__ = ["app", "bench", "doctor", "lab", "main", "manifest", "mock", "serve",
 def main() -> None:
     """Run the command line; foreseeable faults end in one line and an exit code, never in a traceback."""
     # As Ctrl-C: an event loop then cancels what it does; an exception raised amid its callbacks may be lost in them.
+    # Jobs that a shell script has put into the background are started with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     try:
         app()

@@ -6,7 +6,7 @@ from pydantic import Discriminator, Field, Tag
 
 from verispec_bench.scenario.strict import Name, Strict
 
-BuiltIn = Literal["code-edit", "chat", "summarise"]
+BuiltIn = Literal["code-edit", "chat", "summarise", "mixed"]
 Text = Literal["code", "prose"]
 """Of the running interpreter's standard library."""
 

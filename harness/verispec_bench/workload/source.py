@@ -10,6 +10,7 @@ from verispec_bench.workload import (
     chat,
     code_edit,
     exact_length,
+    mixed,
     multi_turn,
     random_ids,
     shared_prefix,
@@ -21,7 +22,12 @@ from verispec_bench.workload.prompt import Prompt
 from verispec_bench.workload.vocabulary import Vocabulary, read_vocabulary
 from verispec_bench.workload.workload import Workload
 
-BUILT_IN = {"chat": chat.prompts, "code-edit": code_edit.prompts, "summarise": summarise.prompts}
+BUILT_IN = {
+    "chat": chat.prompts,
+    "code-edit": code_edit.prompts,
+    "mixed": mixed.prompts,
+    "summarise": summarise.prompts,
+}
 
 
 def load_workload(workload: spec.Workload | str, seed: int, base: Path = Path(), model: str | None = None) -> Workload:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verispec.control.calibration import Costs
 from verispec.control.choice import draft_lengths
-from verispec.control.estimates import AcceptanceEstimates, Reliability
+from verispec.control.estimates import AcceptanceEstimates
 from verispec.control.step_costs import ENOUGH, Step, StepCosts
 from verispec.drafting import DraftRequest, Proposal
 from verispec.settings import ControlSettings
@@ -17,6 +18,10 @@ NO_IDEA = 0.5
 """A drafter's estimate where it gives none."""
 GRACE_TOKENS = 32
 """A request may fall behind by its share of so many tokens before it has had any."""
+STRETCH = 2
+"""A step has at most so many times the tokens of the largest that is known."""
+LEAST_TRIAL = 4
+"""Drafts that may always be tried, once any step has been measured."""
 LOOK_EVERY = 64
 LOOK_EVERY_AT_FIRST = 8
 """Steps between two that go without drafts only to see what such a step costs; the second until that is known."""
@@ -68,14 +73,15 @@ class Controller:
 
     Args:
         settings: what it is to reach.
+        calibration: costs of steps that were measured earlier.
 
     """
 
-    def __init__(self, settings: ControlSettings) -> None:
+    def __init__(self, settings: ControlSettings, calibration: Costs | None = None) -> None:
         self._settings = settings
         self._accounts: dict[str, Account] = {}
         self._since_look = 0
-        self.costs = StepCosts()
+        self.costs = StepCosts(calibration)
         self.estimates = AcceptanceEstimates()
         self.choices = Choices()
 
@@ -143,8 +149,12 @@ class Controller:
 
     def status(self) -> dict[str, Any]:
         """What was chosen, what steps cost, and how far the estimates were right."""
-        reliability: Reliability = self.estimates.reliability
-        return {**asdict(self.choices), "step_ms": self.costs.table(), "reliability": asdict(reliability)}
+        costs = self.costs.table()
+        return {
+            "choices": asdict(self.choices),
+            "costs": costs.model_dump() if costs else None,
+            "reliability": asdict(self.estimates.reliability),
+        }
 
     def _best(
         self,
@@ -153,13 +163,12 @@ class Controller:
         stated: Sequence[NDArray[np.float64]],
         kv_tokens: int,
     ) -> list[int]:
-        drafts, batch_size = sum(map(len, stated)), len(ids)
+        batch_size = len(ids)
+        drafts = min(sum(map(len, stated)), self._most_drafts(batch_size))
         if drafts == 0:
-            return [0] * len(ids)
+            return [0] * batch_size
         if self._looks(batch_size):
             return [0] * batch_size
-        if self.costs.steps == 0:
-            return [len(chance) for chance in stated]
         chances = [
             self.estimates.chance(request_id, proposal.source, said)
             for request_id, proposal, said in zip(ids, proposals, stated, strict=False)
@@ -171,6 +180,11 @@ class Controller:
             slack = np.array([self._slack_s(request_id, float(seconds[0])) for request_id in ids])
         target = self._settings.tpot_target_ms
         return draft_lengths(chances, seconds, slack, target / 1000 if target else None)
+
+    def _most_drafts(self, batch_size: int) -> int:
+        """Drafts in all that a step may have: it may be larger than what was tried, but not by far."""
+        reach = self.costs.reach
+        return max(0, STRETCH * reach - batch_size, LEAST_TRIAL if reach else 0)
 
     def _looks(self, batch_size: int) -> bool:
         """This step goes without drafts to keep it known what such a step costs: all gains are measured by it."""

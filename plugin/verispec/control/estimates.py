@@ -17,7 +17,7 @@ POSITIONS = 4
 """Positions in a draft that are corrected apart; those beyond count as the last."""
 POOLED_PRIOR = 10.0
 """Drafts that the drafter's own estimate is worth."""
-REQUEST_RATE = 0.4
+REQUEST_RATE = 0.2
 """Step by which a request moves away from the others, at its first draft; it falls to a quarter."""
 CERTAIN = 0.98
 RELIABILITY_BINS = 10

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verispec.control.calibration import Costs
+
 KNOTS = np.array(
     [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192, 256, 384, 512, 1024],
     dtype=np.float64,
@@ -25,11 +27,15 @@ MEMORY = 1 - 1 / 800
 """What remains of an observation's weight at the next."""
 ENOUGH = 3.0
 """Observations near a point from which on its cost counts as known."""
+TRIED = 0.5
+"""Observations near a point from which on it counts as tried."""
 DRIFT = 0.03
 """Share of a known step's deviation that is taken for a change of the whole machine's speed."""
 OUTLIER = 3.0
 """Typical deviations beyond which a step counts less, the more the farther it is off."""
 REFIT_EVERY = 8
+CALIBRATION_STEPS = 30.0
+"""Most steps that a calibration is worth at any point."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +57,39 @@ class Step:
 
 
 class StepCosts:
-    """The step-cost table of a running engine."""
+    """The step-cost table of a running engine.
 
-    def __init__(self) -> None:
+    Args:
+        calibration: costs that were measured earlier.
+
+    """
+
+    def __init__(self, calibration: Costs | None = None) -> None:
         size = len(KNOTS) + len(LINEAR_UNITS)
         self._gram = np.zeros((size, size))
         self._moment = np.zeros(size)
         self._mass = np.zeros(len(KNOTS))
-        self._weights = np.zeros(size)
+        self._prior, self._expected = _prior(), np.zeros(size)
         self._typical_s = 0.0
         self._speed = 1.0
         self._deviation = 0.05
         self._unfitted = 0
         self.steps = 0
+        if calibration:
+            self._believe(calibration)
+        self._weights = self._expected
+
+    def _believe(self, calibration: Costs) -> None:
+        self._mass = np.minimum(np.interp(KNOTS, calibration.tokens, calibration.steps, 0, 0), CALIBRATION_STEPS)
+        self._expected[: len(KNOTS)] = np.interp(KNOTS, calibration.tokens, calibration.seconds)
+        self._expected[len(KNOTS) :] = (
+            np.array([calibration.kv_token_s, calibration.request_s, calibration.drafts_s]) * LINEAR_UNITS
+        )
+        self._typical_s = float(np.median(calibration.seconds))
+        knots = range(len(KNOTS))
+        self._prior[knots, knots] += self._mass
+        linear = range(len(KNOTS), len(self._prior))
+        self._prior[linear, linear] += CALIBRATION_STEPS
 
     def observe(self, step: Step) -> None:
         """Learn from a step; one far off counts less, and what all steps have in common is the machine's speed."""
@@ -86,7 +112,8 @@ class StepCosts:
         self.steps += 1
         self._unfitted += 1
         if self._unfitted >= REFIT_EVERY or self.steps <= 4 * REFIT_EVERY:
-            self._weights = np.linalg.solve(self._gram + _PRIOR / self._typical_s**2, self._moment)
+            prior = self._prior / self._typical_s**2
+            self._weights = np.linalg.solve(self._gram + prior, self._moment + prior @ self._expected)
             self._unfitted = 0
 
     def seconds(self, tokens: NDArray[np.int64], requests: int, kv_tokens: int) -> NDArray[np.float64]:
@@ -101,15 +128,27 @@ class StepCosts:
         """Enough steps of about so many tokens have been measured, not too long ago."""
         return bool(_hats(np.array([tokens]))[0] @ self._mass >= enough)
 
-    def table(self, requests: int = 0, kv_tokens: int = 0) -> list[dict[str, float]]:
-        """Expected milliseconds by tokens, where they are known."""
-        knots = KNOTS.astype(np.int64)
-        milliseconds = 1000 * self.seconds(knots, requests, kv_tokens)
-        return [
-            {"tokens": int(tokens), "ms": float(ms), "steps": float(mass)}
-            for tokens, ms, mass in zip(knots, milliseconds, self._mass, strict=True)
-            if mass >= ENOUGH
-        ]
+    @property
+    def reach(self) -> int:
+        """The most tokens of which steps have been measured, not too long ago."""
+        tried = np.flatnonzero(self._mass >= TRIED)
+        return int(KNOTS[tried[-1]]) if len(tried) else 0
+
+    def table(self) -> Costs | None:
+        """What is known; None where nothing is."""
+        known = self._mass >= ENOUGH
+        if not known.any():
+            return None
+        weights = self._speed * self._weights
+        kv_token_s, request_s, drafts_s = (weights[len(KNOTS) :] / LINEAR_UNITS).tolist()
+        return Costs(
+            tokens=KNOTS[known].astype(int).tolist(),
+            seconds=np.maximum(weights[: len(KNOTS)][known], 0.1 * self._typical_s).tolist(),
+            steps=self._mass[known].tolist(),
+            kv_token_s=kv_token_s,
+            request_s=request_s,
+            drafts_s=drafts_s,
+        )
 
 
 def _hats(tokens: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -137,6 +176,3 @@ def _prior() -> NDArray[np.float64]:
     prior[: len(KNOTS), : len(KNOTS)] = FLATNESS * slopes.T @ slopes
     prior[range(len(KNOTS), len(prior)), range(len(KNOTS), len(prior))] = LINEAR_PRIOR
     return prior
-
-
-_PRIOR = _prior()

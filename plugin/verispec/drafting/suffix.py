@@ -45,9 +45,9 @@ class SuffixDrafter:
 
     def __init__(
         self,
-        min_match: int = 2,
+        min_match: int = 1,
         max_match: int = 32,
-        max_candidates: int = 16,
+        max_candidates: int = 32,
         memory_tokens: int = 65_536,
         max_tenants: int = 16,
     ) -> None:

@@ -1,73 +1,79 @@
-"""The match index finds what a rescan of the history would find."""
+"""The match index finds what a search through the whole text finds, while it grows."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verispec.drafting.match_index import Match, MatchIndex
+from verispec.drafting.match_index import SEPARATOR, MatchIndex, find_matches
+
+TEXTS = st.lists(st.integers(0, 3), max_size=60)
 
 
-def index_of(tokens, min_match=2, max_match=64, max_candidates=10**6) -> MatchIndex:
-    index = MatchIndex(min_match, max_match, max_candidates)
-    index.extend(np.array(tokens, dtype=np.int32))
+def index_of(tokens, n=2) -> MatchIndex:
+    index = MatchIndex(n)
+    index.extend(np.array(tokens, np.int32))
     return index
 
 
-def by_rescan(tokens, min_match) -> Match | None:
-    """Longest earlier occurrence of the end, newest among equals, by comparing everything."""
-    best = None
-    for end in range(len(tokens) - 1, 0, -1):
+def matches(index, history, is_own, max_match=64, max_candidates=10_000):
+    ends, lengths = np.zeros(10_000, np.int32), np.zeros(10_000, np.int32)
+    history = np.array(history, np.int32)
+    found = find_matches(index.chains, history, is_own, max_match, max_candidates, ends, lengths)
+    return list(zip(ends[:found].tolist(), lengths[:found].tolist(), strict=True))
+
+
+def searched(text, history, n, ends, max_match=64):
+    found = []
+    for end in ends:
         length = 0
-        while length < end and tokens[end - 1 - length] == tokens[-1 - length]:
+        while length < min(end, len(history), max_match) and text[end - 1 - length] == history[-1 - length]:
             length += 1
-        if length >= min_match and (best is None or length > best.length):
-            best = Match(end, length)
-    return best
+        if length >= n:
+            found.append((end, length))
+    return found
 
 
-@given(st.lists(st.integers(0, 2), max_size=40), st.integers(1, 4))
-def test_equals_a_rescan(tokens, min_match):
-    assert index_of(tokens, min_match).longest_match() == by_rescan(tokens, min_match)
+@given(TEXTS, st.integers(1, 4))
+def test_all_earlier_occurrences_in_the_own_history_are_found_newest_first(text, n):
+    assert matches(index_of(text, n), text, True) == searched(text, text, n, range(len(text) - 1, 0, -1))
 
 
-@given(st.lists(st.integers(0, 2), max_size=30), st.integers(0, 30))
-def test_growing_in_pieces_is_the_same_as_at_once(tokens, cut):
-    index = index_of(tokens[:cut])
-    index.extend(np.array(tokens[cut:], dtype=np.int32))
-    assert index.longest_match() == index_of(tokens).longest_match()
+@given(TEXTS, TEXTS, st.integers(1, 4))
+def test_all_occurrences_in_another_text_are_found_newest_first(text, history, n):
+    assert matches(index_of(text, n), history, False) == searched(text, history, n, range(len(text), 0, -1))
 
 
-def test_longest_wins_over_newest():
-    assert index_of([1, 2, 3, 9, 2, 3, 8, 1, 2, 3]).longest_match() == Match(end=3, length=3)
+@given(TEXTS, st.lists(st.integers(0, 20), max_size=5))
+def test_how_the_text_came_makes_no_difference(text, cuts):
+    index, begin = MatchIndex(2), 0
+    for cut in sorted(min(cut, len(text)) for cut in cuts):
+        index.extend(np.array(text[begin:cut], np.int32))
+        begin = cut
+    index.extend(np.array(text[begin:], np.int32))
+    assert index.tokens.tolist() == text
+    assert matches(index, text, True) == matches(index_of(text), text, True)
 
 
-def test_newest_wins_among_equals():
-    assert index_of([2, 3, 7, 2, 3, 8, 2, 3]).longest_match() == Match(end=5, length=2)
+def test_a_text_larger_than_the_first_room_is_kept_whole():
+    text = np.random.default_rng(0).integers(0, 50_000, 5000).astype(np.int32)
+    text[-4:] = text[1000:1004]
+    assert matches(index_of(text, 3), text, True) == [(1004, 4)]
 
 
-def test_match_may_overlap_the_end():
-    assert index_of([1, 1, 1]).longest_match() == Match(end=2, length=2)
+def test_longer_matches_are_not_measured_beyond_the_limit():
+    assert matches(index_of([1, 2, 3, 4, 1, 2, 3, 4]), [1, 2, 3, 4, 1, 2, 3, 4], True, max_match=3) == [(4, 3)]
 
 
-def test_histories_shorter_than_the_shortest_match_have_none():
-    assert index_of([], 3).longest_match() is None
-    assert index_of([1, 1], 3).longest_match() is None
+def test_only_so_many_positions_are_looked_at():
+    assert [end for end, _ in matches(index_of([1] * 9), [1] * 9, True, max_candidates=3)] == [8, 7, 6]
 
 
-def test_comparing_stops_at_max_match():
-    assert index_of([5] * 50, max_match=8).longest_match() == Match(end=49, length=8)
+def test_no_match_reaches_across_a_separator():
+    assert matches(index_of([1, 2, SEPARATOR, 3, 4]), [1, 2, 3, 4], False) == [(5, 2)]
 
 
-def test_work_for_a_match_is_bounded_by_max_candidates():
-    looked_at = []
-
-    class Watched(list):
-        def __getitem__(self, at):
-            looked_at.append(at)
-            return super().__getitem__(at)
-
-    index = index_of([1, 2, 0] * 5000 + [1, 2], max_candidates=4)
-    index.tokens = Watched(index.tokens)
-    index.max_match = 10
-    index.longest_match()
-    assert len(looked_at) <= 2 * 4 * 10
+@pytest.mark.parametrize("history", [[], [1], [1, 2]])
+def test_texts_shorter_than_an_n_gram_have_none(history):
+    assert matches(index_of(history, 3), history, True) == []
+    assert matches(index_of([5, 6, 7], 3), history, False) == []

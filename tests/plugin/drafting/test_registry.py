@@ -2,7 +2,8 @@
 
 import pytest
 
-from verispec.drafting import DrafterError, SuffixDrafter, make_drafter
+from verispec.drafting import DrafterError, make_drafter
+from verispec.drafting.suffix import SuffixDrafter
 
 
 class Silent:
@@ -29,7 +30,7 @@ def test_by_import_path():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("sufix", {}, "'sufix' is none of suffix and no import path"),
+        ("sufix", {}, "'sufix' is none of suffix, .* and no import path"),
         ("no.such.Class", {}, "cannot be imported: No module named 'no'"),
         ("verispec.drafting.Missing", {}, "cannot be imported"),
         ("suffix", {"min_mach": 2}, "drafter_options of 'suffix'.*min_mach"),

@@ -37,9 +37,10 @@ def runner_of(*requests, custom=()):
 def step(runner, drafter, preempted=None):
     """A drafting step with a drafter that is a function of nothing."""
     adapted = draft_step.propose(lambda self, scheduler_output, sampled: drafter())
-    return adapted(runner, SimpleNamespace(preempted_req_ids=preempted), [])
+    return adapted(runner, SimpleNamespace(preempted_req_ids=preempted, **NOTHING_SCHEDULED), [])
 
 
+NOTHING_SCHEDULED = {"num_scheduled_tokens": {}, "scheduled_spec_decode_tokens": {}}
 PLAIN = SamplingParams()
 TWO = runner_of(PLAIN, PLAIN)
 

@@ -43,7 +43,7 @@ def proposer(monkeypatch):
 
 def proposer_of(monkeypatch, drafter):
     monkeypatch.setattr(runtime, "_current", None)
-    runtime.start(Settings(drafter=f"{__name__}.{drafter}"))
+    runtime.start(Settings(drafter=f"{__name__}.{drafter}", control={"mode": "fixed"}))
     config = SimpleNamespace(
         speculative_config=SimpleNamespace(num_speculative_tokens=3),
         model_config=SimpleNamespace(max_model_len=16, get_vocab_size=lambda: 10),
@@ -69,7 +69,7 @@ def fallback():
 
 
 def sent_for(request_id, drafts):
-    return runtime.current().q_channel.receive([request_id], [len(drafts)], torch.tensor(drafts))[0]
+    return runtime.current().q_channel.receive([request_id], [len(drafts)], torch.tensor(drafts), 10)[0]
 
 
 def test_histories_and_room_reach_the_drafter(proposer):

@@ -21,7 +21,7 @@ def law(token_ids, fill) -> DraftLaw:
 def receive(channel, rows):
     """rows: (request id, scheduled drafts)."""
     drafts = torch.tensor([t for _, tokens in rows for t in tokens])
-    return channel.receive([r for r, _ in rows], [len(tokens) for _, tokens in rows], drafts)
+    return channel.receive([r for r, _ in rows], [len(tokens) for _, tokens in rows], drafts, vocab_size=4)
 
 
 def test_rows_follow_request_ids_through_reordering_and_departures():

@@ -3,18 +3,12 @@
 from types import SimpleNamespace
 
 import torch
-from vllm.platforms import current_platform
+from vllm.v1.sample.rejection_sampler import rejection_sample
 
 from verispec.control import AcceptanceWatch, Fallback, Reason
 from verispec.coupling import verify
 from verispec.engine.counters import Counters
 from verispec.engine.verifier import Verifier
-
-if current_platform.is_cpu():  # what a CPU worker does when it starts
-    current_platform.import_kernels()
-    current_platform.register_triton_kernel_overrides()
-
-from vllm.v1.sample.rejection_sampler import rejection_sample
 
 
 def metadata(temperatures):

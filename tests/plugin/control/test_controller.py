@@ -1,0 +1,177 @@
+"""The controller drafts where it pays, stops where it does not, and never looks at what was drawn."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from verispec.control import Controller, Step
+from verispec.drafting import DraftRequest, Proposal, SparseLaw
+from verispec.settings import ControlSettings
+
+
+def request(name="a", max_tokens=8, temperature=0.0):
+    return DraftRequest(name, np.zeros(4, np.int32), max_tokens, temperature)
+
+
+def proposal(chances=(0.9, 0.9, 0.9, 0.9), first=100):
+    return Proposal(list(range(first, first + len(chances))), acceptance=list(chances))
+
+
+class World:
+    """A server whose steps cost what `seconds` says, and whose requests keep drafts with given chances."""
+
+    def __init__(self, seconds, settings=None, kept=None):
+        self.controller = Controller(settings or ControlSettings())
+        self.seconds, self.kept = seconds, kept or {}
+        self.rng = np.random.default_rng(0)
+        self.spent = 0.0
+        self.tokens = {name: 0 for name in self.kept}
+
+    def run(self, steps, chances=(0.8,) * 4):
+        """Lengths of each step."""
+        names, history = list(self.kept), []
+        drafts = [proposal(chances) for _ in names]
+        for _ in range(steps):
+            lengths = self.controller.choose([request(n) for n in names], drafts, [], 100 * len(names))
+            history.append(lengths)
+            tokens = len(names) + sum(lengths)
+            committed = {}
+            for name, draft, length in zip(names, drafts, lengths, strict=True):
+                right = 0
+                while right < len(draft.token_ids) and self.rng.random() < self.kept[name]:
+                    right += 1
+                kept = min(right, length)
+                follows = draft.token_ids[kept] if right > kept else 7
+                committed[name] = [*draft.token_ids[:kept], follows]
+                self.controller.committed(name, committed[name])
+                self.tokens[name] += len(committed[name])
+            seconds = self.seconds(tokens) * np.exp(0.03 * self.rng.standard_normal())
+            self.spent += seconds
+            self.controller.step_ended(Step(tokens, len(names), 100 * len(names), seconds), committed)
+        return np.array(history)
+
+
+def test_the_first_step_is_one_without_drafts():
+    assert Controller(ControlSettings()).choose([request()], [proposal()], [], 100) == [0]
+
+
+def test_steps_grow_by_degrees_while_nothing_is_known_of_larger_ones():
+    world = World(lambda tokens: 0.01 * tokens, kept=dict.fromkeys("abcd", 0.9))
+    sizes = 4 + world.run(30, chances=(0.95,) * 16).sum(axis=1)
+    assert (sizes[1:] <= 2 * np.maximum.accumulate(sizes)[:-1] + 4).all()
+
+
+def test_where_drafts_are_nearly_free_all_are_submitted():
+    world = World(lambda tokens: 0.1 + 0.0005 * tokens, kept={"a": 0.8})
+    assert world.run(400)[200:].mean() > 3.5
+
+
+def test_where_each_draft_costs_as_much_as_a_token_none_is_submitted():
+    world = World(lambda tokens: 0.01 * tokens, kept=dict.fromkeys("abcd", 0.5))
+    assert world.run(600)[200:].mean() < 0.05
+
+
+def test_a_request_whose_drafts_fail_gets_none_while_its_neighbours_do():
+    world = World(lambda tokens: 0.05 + 0.02 * tokens, ControlSettings(max_slowdown=None), {"good": 0.9, "bad": 0.05})
+    lengths = world.run(400)[200:]
+    assert lengths[:, 0].mean() > 1.5
+    assert lengths[:, 1].mean() < 0.2
+
+
+def test_drafts_that_are_held_back_are_still_judged():
+    """Acceptance that comes back is noticed without submitting anything."""
+    world = World(lambda tokens: 0.02 + 0.02 * tokens, kept={"a": 0.05})
+    assert world.run(300)[200:].mean() < 0.1
+    world.kept["a"] = 0.97
+    assert world.run(300)[200:].mean() > 2
+
+
+def test_no_request_falls_behind_target_only_for_the_sake_of_others():
+    seconds = lambda tokens: 0.05 + 0.02 * tokens  # noqa: E731
+    kept = {"good": 0.95, "bad": 0.0}
+    unguarded = World(seconds, ControlSettings(max_slowdown=None), kept)
+    guarded = World(seconds, ControlSettings(max_slowdown=0.02), kept)
+    unguarded.run(600)
+    guarded.run(600)
+    target_only = seconds(2)
+    assert unguarded.spent / unguarded.tokens["bad"] > 1.2 * target_only
+    assert guarded.spent / guarded.tokens["bad"] < 1.05 * target_only
+
+
+def test_fixed_submits_all_that_is_proposed():
+    world = World(lambda tokens: 0.01 * tokens, ControlSettings(mode="fixed"), {"a": 0.0})
+    assert (world.run(100) == 4).all()
+
+
+def test_the_gain_is_estimated_by_steps_without_drafts():
+    world = World(lambda tokens: 0.1 + 0.002 * tokens, kept={"a": 0.9})
+    world.run(400)
+    choices = world.controller.choices
+    true = world.tokens["a"] * 0.102 / world.spent
+    assert choices.target_only_s / choices.spent_s == pytest.approx(true, rel=0.05)
+    assert 0 < choices.steps_to_look < 40
+
+
+def test_the_time_per_token_can_be_what_counts():
+    """Drafts for one make each step longer than the target allows the other."""
+    settings = ControlSettings(max_slowdown=None, tpot_target_ms=100)
+    world = World(lambda tokens: 0.05 + 0.02 * tokens, settings, {"good": 0.95, "bad": 0.0})
+    assert world.run(400)[200:].mean() < 0.3
+
+
+def drawn(tokens):
+    law = SparseLaw(torch.tensor([[100, 200]] * len(tokens)), torch.full((len(tokens), 2), 0.5))
+    return Proposal(tokens, law, [0.9, 0.5, 0.3, 0.2])
+
+
+def test_how_much_is_submitted_does_not_depend_on_what_was_drawn():
+    """Same history, other draws, in content and in length: every draft that exists is submitted in both or in none."""
+    for seed in range(20):
+        world = World(lambda tokens: 0.03 + 0.02 * tokens, kept={"a": 0.5})
+        world.rng = np.random.default_rng(seed)
+        world.run(50)
+        state = world.controller
+        chosen = [
+            state._best(["a"], [draft], [state_of(draft)], 100)
+            for draft in (drawn([100, 100, 100, 100]), drawn([200, 100, 200, 200]), drawn([200]))
+        ]
+        assert chosen[0] == chosen[1] == chosen[2]
+
+
+def state_of(draft):
+    from verispec.control.controller import _stated
+
+    return _stated(request(), draft)
+
+
+def test_of_drawn_drafts_only_the_submitted_are_held_against_what_comes():
+    """One that was held back says nothing of its overlap with the target."""
+    controller = Controller(ControlSettings())
+    controller._best = lambda *_: [1]
+    controller.choose([request()], [drawn([100, 200, 100])], [], 100)
+    controller.committed("a", [100, 200, 100])
+    assert sum(controller.estimates.reliability.drafts) == 1
+    controller.choose([request()], [replace(drawn([100, 200, 100]), probs=None)], [], 100)
+    controller.committed("a", [100, 200, 100])
+    assert sum(controller.estimates.reliability.drafts) == 4
+
+
+def test_estimates_that_are_missing_are_learned_by_position():
+    world = World(lambda tokens: 0.1 + 0.001 * tokens, kept={"a": 0.9})
+    world.controller.choose([request()], [Proposal([1, 2, 3])], [], 100)
+    for _ in range(200):
+        world.controller.choose([request()], [Proposal([1, 2, 3])], [], 100)
+        world.controller.committed("a", [1, 2, 9])
+    chances = world.controller.estimates.chance("a", "", np.full(3, 0.5))
+    assert chances[0] > 0.8
+    assert chances[2] < 0.5
+
+
+def test_ended_requests_leave_nothing():
+    controller = Controller(ControlSettings())
+    controller.choose([request()], [proposal()], ["b"], 100)
+    controller.forget(["a", "b"])
+    assert not controller._accounts
+    assert not controller.estimates._requests

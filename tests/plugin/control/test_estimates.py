@@ -1,0 +1,79 @@
+"""Estimates become right, for all requests and for each, and say how right they were."""
+
+import numpy as np
+import pytest
+
+from verispec.control.estimates import AcceptanceEstimates
+
+
+def fates(chances, rng):
+    """Of a draft: right until the first that is wrong."""
+    right = []
+    for chance in chances:
+        right.append(bool(rng.random() < chance))
+        if not right[-1]:
+            break
+    return right
+
+
+def learn(estimates, request_id, stated, true, drafts, rng):
+    for _ in range(drafts):
+        estimates.observe(request_id, "", np.array(stated), fates(true, rng))
+
+
+def test_a_drafter_is_believed_before_anything_is_known():
+    assert AcceptanceEstimates().chance("a", "", np.array([0.3, 0.8])) == pytest.approx([0.3, 0.8])
+
+
+def test_nothing_is_certain():
+    assert AcceptanceEstimates().chance("a", "", np.array([0.0, 1.0])) == pytest.approx([0.02, 0.98])
+
+
+def test_a_drafter_that_flatters_itself_is_corrected_for_new_requests():
+    rng, estimates = np.random.default_rng(0), AcceptanceEstimates()
+    for request in range(100):
+        learn(estimates, str(request), [0.9, 0.9, 0.9], [0.5, 0.5, 0.5], 10, rng)
+    assert estimates.chance("new", "", np.array([0.9, 0.9, 0.9])) == pytest.approx([0.5] * 3, abs=0.1)
+    assert estimates.chance("new", "other drafter", np.array([0.9])) == pytest.approx([0.9])
+
+
+def test_a_request_that_differs_is_known_within_twenty_drafts():
+    rng, estimates = np.random.default_rng(0), AcceptanceEstimates()
+    for request in range(50):
+        learn(estimates, str(request), [0.6], [0.6], 10, rng)
+    learn(estimates, "bad", [0.6], [0.1], 20, rng)
+    learn(estimates, "good", [0.6], [0.95], 20, rng)
+    assert estimates.chance("bad", "", np.array([0.6]))[0] < 0.35
+    assert estimates.chance("good", "", np.array([0.6]))[0] > 0.75
+    assert estimates.chance("new", "", np.array([0.6]))[0] == pytest.approx(0.6, abs=0.15)
+
+
+def test_ended_requests_leave_nothing():
+    estimates = AcceptanceEstimates()
+    estimates.observe("a", "", np.array([0.6]), [False])
+    estimates.forget(["a", "never seen"])
+    assert not estimates._requests
+
+
+def test_reliability_counts_every_draft_with_a_fate_by_its_chance():
+    estimates = AcceptanceEstimates()
+    estimates.observe("a", "", np.array([0.95, 0.15, 0.5]), [True, False])
+    reliability = estimates.reliability
+    assert reliability.drafts == [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert reliability.right == [0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert reliability.expected[9] == pytest.approx(0.95)
+    estimates.observe("a", "", np.array([0.5]), [])
+    assert sum(reliability.drafts) == 2
+
+
+def test_the_reliability_curve_is_the_diagonal_once_learned():
+    rng, estimates = np.random.default_rng(0), AcceptanceEstimates()
+    for request in range(600):
+        if request == 200:
+            estimates.reliability = type(estimates.reliability)()
+        stated = rng.choice([0.15, 0.35, 0.55, 0.75, 0.95], 4)
+        learn(estimates, str(request), stated, 0.7 * stated, 5, rng)
+    curve = estimates.reliability
+    for drafts, expected, right in zip(curve.drafts, curve.expected, curve.right, strict=True):
+        if drafts > 200:
+            assert right / drafts == pytest.approx(expected / drafts, abs=0.06)

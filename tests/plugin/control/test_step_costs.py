@@ -1,0 +1,96 @@
+"""Step costs are learned as they are: bumpy, noisy, drifting."""
+
+import numpy as np
+import pytest
+
+from verispec.control.step_costs import Step, StepCosts
+
+
+def bumpy(tokens, requests, kv_tokens):
+    """Seconds on a machine on which 8 rows are cheaper than 2."""
+    shape = np.interp(tokens, [1, 2, 4, 8, 16, 32, 80], [0.07, 0.12, 0.14, 0.105, 0.12, 0.156, 0.245])
+    return shape + 4e-6 * kv_tokens + 2e-4 * requests + 1e-3 * (tokens > requests)
+
+
+def measured(costs, steps, rng, cost=bumpy, noise=0.05):
+    for tokens, requests, kv_tokens in steps:
+        seconds = cost(tokens, requests, kv_tokens) * np.exp(noise * rng.standard_normal())
+        costs.observe(Step(tokens, requests, kv_tokens, seconds))
+
+
+def random_steps(count, rng):
+    for _ in range(count):
+        requests = int(rng.choice([1, 2, 4, 8, 16]))
+        yield requests + int(rng.integers(0, 3 * requests + 8)), requests, int(requests * rng.integers(50, 600))
+
+
+def test_nothing_is_known_before_anything_was_measured():
+    assert StepCosts().seconds(np.array([1, 5]), 1, 100).tolist() == [0.0, 0.0]
+    assert not StepCosts().known(1)
+
+
+def test_a_cost_that_is_neither_linear_nor_monotone_is_learned():
+    rng, costs = np.random.default_rng(0), StepCosts()
+    measured(costs, random_steps(1500, rng), rng)
+    errors = [
+        float(costs.seconds(np.array([tokens]), requests, kv)[0]) / bumpy(tokens, requests, kv) - 1
+        for tokens, requests, kv in random_steps(200, rng)
+    ]
+    assert np.median(np.abs(errors)) < 0.03
+    assert costs.seconds(np.array([8]), 2, 500) < costs.seconds(np.array([2]), 2, 500)
+
+
+def test_what_was_never_tried_is_expected_to_cost_what_its_neighbours_do():
+    rng, costs = np.random.default_rng(0), StepCosts()
+    measured(costs, [(1, 1, 100)] * 100, rng)
+    one, five = costs.seconds(np.array([1, 5]), 1, 100)
+    assert one == pytest.approx(bumpy(1, 1, 100), rel=0.03)
+    assert five == pytest.approx(one, rel=0.05)
+    assert costs.known(1)
+    assert not costs.known(5)
+
+
+def test_steps_that_are_far_off_change_little():
+    rng, costs = np.random.default_rng(0), StepCosts()
+    measured(costs, [(4, 4, 400), (16, 4, 400)] * 100, rng)
+    before = costs.seconds(np.array([4, 16]), 4, 400)
+    measured(costs, [(4, 4, 400)] * 5, rng, cost=lambda *step: 20 * bumpy(*step))
+    assert costs.seconds(np.array([4, 16]), 4, 400) == pytest.approx(before, rel=0.1)
+
+
+def test_a_machine_that_has_become_slower_is_slower_at_all_sizes_soon():
+    rng, costs = np.random.default_rng(0), StepCosts()
+    measured(costs, [(4, 4, 400), (16, 4, 400)] * 200, rng)
+    measured(costs, [(4, 4, 400)] * 120, rng, cost=lambda *step: 1.5 * bumpy(*step))
+    four, sixteen = costs.seconds(np.array([4, 16]), 4, 400)
+    assert four == pytest.approx(1.5 * bumpy(4, 4, 400), rel=0.05)
+    assert sixteen == pytest.approx(1.5 * bumpy(16, 4, 400), rel=0.1)
+
+
+def test_what_was_measured_long_ago_is_no_longer_known():
+    rng, costs = np.random.default_rng(0), StepCosts()
+    measured(costs, [(40, 4, 400)] * 5, rng)
+    assert costs.known(40)
+    measured(costs, [(4, 4, 400)] * 1000, rng)
+    assert not costs.known(40)
+
+
+def test_the_table_holds_what_is_known():
+    rng, costs = np.random.default_rng(0), StepCosts()
+    measured(costs, [(4, 4, 400), (16, 4, 400)] * 50, rng)
+    assert StepCosts().table() is None
+    assert costs.table().tokens == [4, 16]
+
+
+def test_a_calibration_is_known_from_the_first_step_and_follows_the_machine():
+    rng, calibrated = np.random.default_rng(0), StepCosts()
+    measured(calibrated, random_steps(1500, rng), rng)
+    costs = StepCosts(calibrated.table())
+    steps = [(4, 4, 800), (16, 4, 800), (2, 2, 400)]
+    for tokens, requests, kv in steps:
+        assert costs.known(tokens)
+        assert costs.seconds(np.array([tokens]), requests, kv)[0] == pytest.approx(bumpy(tokens, requests, kv), rel=0.08)
+    measured(costs, steps * 50, rng, cost=lambda *step: 2 * bumpy(*step))
+    for tokens, requests, kv in [*steps, (8, 2, 400)]:
+        twice = 2 * bumpy(tokens, requests, kv)
+        assert costs.seconds(np.array([tokens]), requests, kv)[0] == pytest.approx(twice, rel=0.12)
