@@ -157,3 +157,19 @@ _FIGURES: dict[str, Callable[[dict[str, Any]], Figure | None]] = {
     "p95_tpot_vs_batch": _tpot("p95"),
     "acceptance": _acceptance,
 }
+
+
+def draw_step_costs(costs: dict[str, Any], path: Path) -> None:
+    """What a step costs by its tokens, as `verispec calibrate` measured it."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(7.5, 4.6))
+        milliseconds = [1000 * seconds for seconds in costs["seconds"]]
+        axes.plot(costs["tokens"], milliseconds, marker="o", color="C0")
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: f"{tokens:g}"))
+        axes.set_ylim(0, None)
+        axes.set_xlabel("tokens in the step: one for each request, and the drafts")
+        axes.set_ylabel("milliseconds")
+        axes.set_title("What a step costs", loc="left")
+        figure.savefig(path, bbox_inches="tight")
+        plt.close(figure)

@@ -1,4 +1,4 @@
-"""`mixed`: code editing, chat and summaries in turn, so that a batch holds requests that gain and others that do not."""
+"""`mixed`: code editing, chat and summaries in turn: a batch holds requests that gain and others that do not."""
 
 from itertools import chain
 

@@ -1,8 +1,9 @@
 """HOW MUCH TO DRAFT, and whether to draft at all. Pure; knows nothing of vLLM."""
 
 from verispec.control.acceptance import AcceptanceWatch
+from verispec.control.calibration import Calibration, Costs
 from verispec.control.controller import Controller
 from verispec.control.fallback import Fallback, Reason
 from verispec.control.step_costs import Step
 
-__all__ = ["AcceptanceWatch", "Controller", "Fallback", "Reason", "Step"]
+__all__ = ["AcceptanceWatch", "Calibration", "Controller", "Costs", "Fallback", "Reason", "Step"]

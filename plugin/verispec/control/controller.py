@@ -1,6 +1,6 @@
 """Decides in each step how much of each request's draft is submitted, from costs and acceptance that it measures."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -85,7 +85,7 @@ class Controller:
         self.estimates = AcceptanceEstimates()
         self.choices = Choices()
 
-    def step_ended(self, step: Step, committed: dict[str, Sequence[int]]) -> None:
+    def step_ended(self, step: Step, committed: Mapping[str, Sequence[int]]) -> None:
         """A decoding step was measured in which these requests, and no others, committed tokens."""
         self.costs.observe(step)
         target_only_s = float(self._seconds(0, step.requests, step.kv_tokens)[0])

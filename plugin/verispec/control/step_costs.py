@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from verispec.control.calibration import Costs
 
 KNOTS = np.array(
-    [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 160, 192, 256, 384, 512, 1024],
+    [*range(1, 9), *range(10, 18, 2), *range(20, 34, 4), *range(40, 66, 8), 80, 96, 128, 160, 192, 256, 384, 512, 1024],
     dtype=np.float64,
-)  # fmt: skip
+)
 """Scheduled tokens at which f is a free parameter."""
 LINEAR_UNITS = np.array([1e4, 1e2, 1.0])
 """Of KV tokens, requests and the flag: what is about one step's worth of each, so that one prior fits all three."""
@@ -77,7 +77,7 @@ class StepCosts:
         self.steps = 0
         if calibration:
             self._believe(calibration)
-        self._weights = self._expected
+        self._weights = self._expected.copy()
 
     def _believe(self, calibration: Costs) -> None:
         self._mass = np.minimum(np.interp(KNOTS, calibration.tokens, calibration.steps, 0, 0), CALIBRATION_STEPS)
@@ -113,7 +113,7 @@ class StepCosts:
         self._unfitted += 1
         if self._unfitted >= REFIT_EVERY or self.steps <= 4 * REFIT_EVERY:
             prior = self._prior / self._typical_s**2
-            self._weights = np.linalg.solve(self._gram + prior, self._moment + prior @ self._expected)
+            self._weights[:] = np.linalg.solve(self._gram + prior, self._moment + prior @ self._expected)
             self._unfitted = 0
 
     def seconds(self, tokens: NDArray[np.int64], requests: int, kv_tokens: int) -> NDArray[np.float64]:

@@ -14,8 +14,8 @@ from verispec.drafting.match_index import SEPARATOR, Chains, Tokens, compiled, f
 VOTE_POWER = 2.0
 """An occurrence of m tokens has m to this power votes."""
 DOUBT, DOUBT_POWER, SHARE_POWER = 0.6, 0.8, 0.6
-"""Chance = share of votes to one power × (1 − doubt / length of the match to another): a prior, fitted to greedy answers
-of a small model about code, documents and anything; what holds for a server's own traffic is learned there."""
+"""Chance = share of votes to one power × (1 − doubt / length of the match to another): a prior, fitted to greedy
+answers of a small model about code, documents and anything; what holds for a server's own traffic is learned there."""
 
 
 class Continuation(NamedTuple):
@@ -102,9 +102,9 @@ def continue_history(
         share = votes[:choices] / votes[:choices].sum()
         law = share**sharpness
         law /= law.sum()
-        chosen = np.argmax(share)
+        chosen = int(np.argmax(share))
         if len(uniforms):
-            chosen = min(np.searchsorted(np.cumsum(law), uniforms[drafted], side="right"), choices - 1)
+            chosen = min(int(np.searchsorted(np.cumsum(law), uniforms[drafted], side="right")), choices - 1)
         token = out.choices[drafted, chosen]
         longest, kept = 0, 0
         for i in range(alive):

@@ -12,6 +12,7 @@ DRAFTERS = {
     "stochastic-suffix": "verispec.drafting.stochastic_suffix.StochasticSuffixDrafter",
     "ngram": "verispec.drafting.ngram.NGramDrafter",
     "combined": "verispec.drafting.combined.CombinedDrafter",
+    "probe": "verispec.drafting.probe.ProbeDrafter",
 }
 """By path, because they need numba: a vLLM worker on CPUs does not start where that was imported before it."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from verispec.drafting.proposal import DrafterError, DraftRequest, Proposal, SparseLaw
-from verispec.drafting.suffix import NO_DRAWS, SuffixDrafter
+from verispec.drafting.suffix import SuffixDrafter
 
 SOURCE = "drawn"
 

@@ -86,7 +86,7 @@ class SuffixDrafter:
         """Fill the room with a draft; its length."""
         if len(self._room.token_ids) < request.max_tokens:
             self._room = Continuation.empty(request.max_tokens, self._max_candidates)
-        return continue_history(
+        drafted: int = continue_history(
             self._history(request).index.chains,
             self._answers.of(request.tenant).chains,
             self._max_match,
@@ -96,6 +96,7 @@ class SuffixDrafter:
             request.max_tokens,
             self._room,
         )
+        return drafted
 
     def _history(self, request: DraftRequest) -> History:
         history = self._histories.get(request.request_id)

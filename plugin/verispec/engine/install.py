@@ -6,6 +6,7 @@ from typing import Any
 
 from verispec.engine import commits, draft_step, logits_processors, release, runtime, seams, step_time
 from verispec.engine.draft_probs import line_up_draft_probs
+from verispec.engine.identity import identity
 from verispec.engine.logits_processors import LIST_DRAFTERS
 from verispec.engine.proposer import Proposer
 from verispec.engine.request_choice import check_choice
@@ -178,7 +179,8 @@ def install(vllm_config: Any) -> None:
     for seam in wanted:
         seam.check()
     release.start(vllm_config, settings, named=asked_for(vllm_config))
-    state = runtime.start(settings, speculative, not vllm_config.scheduler_config.async_scheduling)
+    can_skip_drafting = not vllm_config.scheduler_config.async_scheduling
+    state = runtime.start(settings, speculative, can_skip_drafting, identity(vllm_config))
     adapters: dict[seams.Seam, Callable[..., Callable[..., Any]]] = {
         seams.RULE: state.verifier.adapt,
         seams.SAMPLING_PARAMETERS: lambda original: expand_batch_to_tokens,

@@ -209,7 +209,9 @@ class Proposer:
         else:
             rows = probs
             if rows.shape != (len(token_ids), self._vocab_size):
-                raise UnusableProposal(f"probs has shape {list(rows.shape)}, not [{len(token_ids)}, {self._vocab_size}]")
+                raise UnusableProposal(
+                    f"probs has shape {list(rows.shape)}, not [{len(token_ids)}, {self._vocab_size}]"
+                )
             chosen = rows.gather(1, drawn.to(rows.device)).squeeze(1)
         if not bool((rows >= 0).all() and ((rows.sum(dim=-1) - 1).abs() < LAW_TOLERANCE).all()):
             raise UnusableProposal("a row of probs is no law: it has negative entries, or does not sum to 1")
@@ -239,7 +241,9 @@ def check_chances(acceptance: Sequence[float] | NDArray[np.float64], drafts: int
     """
     chances = np.asarray(acceptance, dtype=np.float64)
     if chances.ndim != 1 or len(chances) < drafts:
-        raise UnusableProposal(f"acceptance has shape {list(chances.shape)}, not one chance for each of {drafts} drafts")
+        raise UnusableProposal(
+            f"acceptance has shape {list(chances.shape)}, not one chance for each of {drafts} drafts"
+        )
     if not bool(((chances >= 0) & (chances <= 1)).all()):
         raise UnusableProposal("acceptance has a chance outside [0, 1]")
 

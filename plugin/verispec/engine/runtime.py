@@ -1,10 +1,11 @@
 """What verispec keeps in a worker process: one object, made when the seams are installed."""
 
+import logging
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from verispec.control import AcceptanceWatch, Controller, Fallback
+from verispec.control import AcceptanceWatch, Calibration, Controller, Costs, Fallback
 from verispec.engine.counters import Counters
 from verispec.engine.q_channel import QChannel
 from verispec.engine.seams import SEAMS
@@ -16,6 +17,8 @@ from verispec.settings import DISABLE_VARIABLE, PROPOSER_PATH, Settings
 if TYPE_CHECKING:
     from verispec.engine.seeded import SeededRequests
 
+logger = logging.getLogger("vllm.verispec")
+
 
 @dataclass
 class Runtime:
@@ -24,6 +27,7 @@ class Runtime:
     Attributes:
         speculative: false in a target-only server, which only draws seeded requests by their keys.
         can_skip_drafting: false under async scheduling, where vLLM schedules as many drafts before they are made.
+        identity: what the costs of steps depend on.
         has_drafted: the drafter has answered once; a first answer may take longer, for it may compile.
         seeded: the seeded requests of the step that is being sampled.
         failed: requests of this step that cannot be sampled for.
@@ -33,6 +37,7 @@ class Runtime:
     settings: Settings
     speculative: bool = True
     can_skip_drafting: bool = True
+    identity: dict[str, str] = field(default_factory=dict)
     has_drafted: bool = False
     seeded: "SeededRequests | None" = None
     counters: Counters = field(default_factory=Counters)
@@ -47,9 +52,30 @@ class Runtime:
         limits = self.settings.fallback
         self.q_channel = QChannel(self.counters)
         self.fallback = Fallback(limits.cooldown_s)
-        self.controller = Controller(self.settings.control)
+        self.controller = Controller(self.settings.control, self._calibrated())
         acceptance = AcceptanceWatch(limits.min_acceptance, limits.acceptance_window)
         self.verifier = Verifier(self.settings.rule, self.counters, self.fallback, acceptance)
+
+    def _calibrated(self) -> Costs | None:
+        """The costs that the settings name; None if there are none, or they were measured elsewhere.
+
+        Raises:
+            ValueError: there is no such file, or it is no calibration.
+
+        """
+        path = self.settings.control.calibration
+        if path is None:
+            return None
+        try:
+            calibration = Calibration.read(path)
+        except ValueError as error:
+            raise ValueError(f"--additional-config: verispec.control.calibration: {error}") from error
+        if differs := calibration.differs(self.identity):
+            logger.warning(
+                "verispec: the calibration %s is ignored, it is of another engine: %s", path, "; ".join(differs)
+            )
+            return None
+        return calibration.costs
 
     @property
     def can_fall_back(self) -> bool:
@@ -64,7 +90,7 @@ class Runtime:
             "seams": [seam.name for seam in SEAMS if seam.active],
             "counters": self.counters.as_dict(),
             "fallback": self.fallback.status() if self.can_fall_back else None,
-            "control": self.controller.status() if self.can_fall_back else None,
+            "control": {"identity": self.identity, **self.controller.status()} if self.can_fall_back else None,
         }
 
 
@@ -72,10 +98,15 @@ _current: Runtime | None = None
 _refusal: Exception | None = None
 
 
-def start(settings: Settings, speculative: bool = True, can_skip_drafting: bool = True) -> Runtime:
+def start(
+    settings: Settings,
+    speculative: bool = True,
+    can_skip_drafting: bool = True,
+    identity: dict[str, str] | None = None,
+) -> Runtime:
     """Make this process's runtime."""
     global _current
-    _current = Runtime(settings, speculative, can_skip_drafting)
+    _current = Runtime(settings, speculative, can_skip_drafting, identity or {})
     return _current
 
 

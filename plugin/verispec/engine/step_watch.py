@@ -1,4 +1,4 @@
-"""Measures decoding steps from end to end, scheduling between them included: what the controller's costs are made of."""
+"""Measures decoding steps from end to end, scheduling included: what the controller's costs are made of."""
 
 from time import perf_counter
 from typing import Any

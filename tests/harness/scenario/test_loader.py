@@ -63,7 +63,7 @@ def test_every_scenario_of_the_project_is_valid(path):
         ("workloads:", "traffic:", "tiny.yaml:9: traffic: unknown key; valid here: name, title, model,"),
         ("[1, 4]", "[1, many]", "tiny.yaml:11: load.concurrency.1: input should be a valid integer"),
         ("[1, 4]", "[0]", "tiny.yaml:11: load.concurrency.0: input should be greater than or equal to 1"),
-        ("[chat]", "[chatt]", "tiny.yaml:9: workloads.0: input should be 'code-edit', 'chat' or 'summarise'"),
+        ("[chat]", "[chatt]", "tiny.yaml:9: workloads.0: input should be 'code-edit', 'chat', 'summarise' or 'mixed'"),
         ("[chat]", "[{name: x, kind: traces}]", "tiny.yaml:9: workloads.0: give the name of a workload, or a map"),
         (
             "[chat]",

@@ -11,12 +11,18 @@ from verispec_bench.scenario.workloads import FixedLength, MultiTurn, RandomIds,
 from verispec_bench.workload import Message, Prompt, load_prompts, load_workload, prompts_digest, summarise
 
 
-@pytest.mark.parametrize(("name", "at_least"), [("chat", 160), ("code-edit", 200), ("summarise", 300)])
+@pytest.mark.parametrize(("name", "at_least"), [("chat", 160), ("code-edit", 200), ("summarise", 300), ("mixed", 480)])
 def test_built_in_prompts_are_many_and_distinct(name, at_least):
     prompts = load_prompts(name, seed=0)
     assert len(prompts) >= at_least
     assert len({p.text for p in prompts}) == len(prompts)
     assert len({p.id for p in prompts}) == len(prompts)
+
+
+def test_mixed_prompts_are_of_all_kinds_in_equal_parts():
+    ids = {prompt.id for prompt in load_prompts("mixed", 0)}
+    of = [len(ids & {prompt.id for prompt in load_prompts(kind, 0)}) for kind in ("chat", "code-edit", "summarise")]
+    assert of == [len(ids) / 3] * 3
 
 
 def test_the_seed_orders_the_prompts():
@@ -26,7 +32,7 @@ def test_the_seed_orders_the_prompts():
 
 
 def test_a_name_that_is_no_workload_is_refused():
-    with pytest.raises(UnusableInput, match="no workload 'chatt'; built in are chat, code-edit, summarise"):
+    with pytest.raises(UnusableInput, match="no workload 'chatt'; built in are chat, code-edit, mixed, summarise"):
         load_workload("chatt", 0)
 
 

@@ -27,7 +27,7 @@ class World:
         self.seconds, self.kept = seconds, kept or {}
         self.rng = np.random.default_rng(0)
         self.spent = 0.0
-        self.tokens = {name: 0 for name in self.kept}
+        self.tokens = dict.fromkeys(self.kept, 0)
 
     def run(self, steps, chances=(0.8,) * 4):
         """Lengths of each step."""

@@ -89,7 +89,9 @@ def test_a_calibration_is_known_from_the_first_step_and_follows_the_machine():
     steps = [(4, 4, 800), (16, 4, 800), (2, 2, 400)]
     for tokens, requests, kv in steps:
         assert costs.known(tokens)
-        assert costs.seconds(np.array([tokens]), requests, kv)[0] == pytest.approx(bumpy(tokens, requests, kv), rel=0.08)
+        assert costs.seconds(np.array([tokens]), requests, kv)[0] == pytest.approx(
+            bumpy(tokens, requests, kv), rel=0.08
+        )
     measured(costs, steps * 50, rng, cost=lambda *step: 2 * bumpy(*step))
     for tokens, requests, kv in [*steps, (8, 2, 400)]:
         twice = 2 * bumpy(tokens, requests, kv)

@@ -64,7 +64,9 @@ def test_matching_counts_to_the_first_difference():
     assert matching([], [1]) == matching([1], []) == 0
 
 
-@pytest.mark.parametrize("members", [{}, {"suffix": {}}, {"suffix": {}, "ngramm": {}}, {"suffix": {}, "ngram": {"m": 2}}])
+@pytest.mark.parametrize(
+    "members", [{}, {"suffix": {}}, {"suffix": {}, "ngramm": {}}, {"suffix": {}, "ngram": {"m": 2}}]
+)
 def test_nonsense_is_refused(members):
     with pytest.raises(DrafterError):
         CombinedDrafter(members)
