@@ -67,9 +67,10 @@ lint: setup ## ruff and mypy
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: setup ## time the rules and their share of a served step, and the load client's own error (quiet the machine first)
+bench: setup ## time rules and drafters, their share of a served step, and the load client's own error (quiet the machine first)
 	@$(BIN)/verispec fetch-model > /dev/null
 	@$(BIN)/python benchmarks/rules.py $(if $(OUT),--json > $(OUT))
+	@$(BIN)/python benchmarks/drafters.py $(if $(OUT),--json >> $(OUT))
 	@$(BIN)/python benchmarks/served.py $(if $(OUT),--json >> $(OUT))
 	@$(BIN)/python benchmarks/client.py $(if $(OUT),--json >> $(OUT))
 

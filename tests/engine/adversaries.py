@@ -12,8 +12,7 @@ from itertools import count
 
 import torch
 
-from verispec.drafting import Proposal
-from verispec.drafting.suffix import SuffixDrafter
+from verispec.drafting import Proposal, make_drafter
 
 
 class Adversary:
@@ -89,7 +88,7 @@ class Broken(Adversary, ABC):
     """
 
     def __init__(self, drafter=None) -> None:
-        self._drafter, self._calls = drafter or SuffixDrafter(min_match=1), count()
+        self._drafter, self._calls = drafter or make_drafter("suffix", {}), count()
 
     def propose(self, requests):
         return self.hand_over(list(self._drafter.propose(requests)), next(self._calls))

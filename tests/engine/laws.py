@@ -16,14 +16,18 @@ os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1"
 from collections import Counter
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import torch
 from vllm import LLM, SamplingParams
 from vllm.sampling_params import StructuredOutputsParams
 
 from tests.engine.processors import ForbidRepeating
+from verispec.control import Controller, Costs
 from verispec.coupling import RULES, overlap
+from verispec.drafting import make_drafter
 from verispec.engine import runtime
+from verispec.settings import ControlSettings
 
 VOCAB, EOS = 16, 2
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
@@ -194,6 +198,25 @@ def law_engine(model: str, options: str, **further) -> LLM:
     )
 
 
+def controlled_drafters(bigram) -> dict[str, Any]:
+    """Whose drafts the controller is to cut, by the name of the run."""
+    return {
+        "controlled": bigram,
+        "controlled, drawn suffix": make_drafter("stochastic-suffix", {}),
+        "controlled, copied suffix": make_drafter("suffix", {}),
+    }
+
+
+def controller_of_a_bumpy_machine() -> Controller:
+    """One that knows what steps cost on some other machine, where it sometimes pays to draft and sometimes not."""
+    tokens = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+    seconds = [0.07, 0.12, 0.14, 0.105, 0.12, 0.125, 0.2, 0.205, 0.5, 0.51, 0.58]
+    costs = Costs(tokens=tokens, seconds=seconds, steps=[100] * 11, kv_token_s=0, request_s=0, drafts_s=0)
+    controller = Controller(ControlSettings(max_slowdown=None), costs)
+    controller.costs.observe = lambda step: None
+    return controller
+
+
 def main(model: str, options: str, rules: str, law: str = "") -> None:
     custom = f"{ForbidRepeating.__module__}:{ForbidRepeating.__name__}"
     llm = law_engine(model, options, logits_processors=[custom])
@@ -217,7 +240,14 @@ def main(model: str, options: str, rules: str, law: str = "") -> None:
             report[name] = serve_and_compare(replace(RULES["token"], decide=first.decide)) | {
                 "first_drafts": vars(first)
             }
-        runner.drafter._drafter.send_law = True
+        bigram = runner.drafter._drafter
+        bigram.send_law = True
+        for name, drafter in controlled_drafters(bigram).items():
+            runner.drafter._drafter = drafter
+            state.controller = controller_of_a_bumpy_machine()
+            report[name] = serve_and_compare(RULES["token"]) | {"choices": vars(state.controller.choices)}
+        runner.drafter._drafter = bigram
+        state.controller = Controller(ControlSettings(mode="fixed"))
         receive = state.q_channel.receive
 
         def of_another_drafter(*args):

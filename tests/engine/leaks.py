@@ -233,7 +233,7 @@ def drafter_remembers(engine, drafter):
 
     def after_step(rounds):
         for request_id, round_ in rejections(engine, rounds):
-            drafter.suffix._indices[request_id].extend(np.array(round_.rejected[:1]))
+            drafter.suffix._histories[request_id].index.extend(np.array(round_.rejected[:1], np.int32))
 
     yield after_step
 

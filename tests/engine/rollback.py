@@ -22,7 +22,7 @@ from tests.engine.leaks import LEAKS, Rounds, watched_rounds
 from tests.engine.mixed import LAW, mixed_batch, twins
 from tests.engine.snapshots import Snapshots, apart, snapshot
 from tests.engine.tiny import DRAFTS, Engine
-from verispec.drafting.suffix import SuffixDrafter
+from verispec.drafting import make_drafter
 
 MEASURED = ("target KV", "next law")
 
@@ -32,7 +32,7 @@ class Forced(Oracle):
 
     def __init__(self, known, vocab_size: int) -> None:
         super().__init__(known)
-        self._vocab_size, self.suffix = vocab_size, SuffixDrafter()
+        self._vocab_size, self.suffix = vocab_size, make_drafter("suffix", {})
 
     def draft(self, request):
         place = len(request.token_ids) % (DRAFTS + 1)

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from tests.engine.tiny import Engine, name_of
-from verispec.drafting import DraftRequest
-from verispec.drafting.suffix import SuffixDrafter
+from verispec.drafting import DraftRequest, make_drafter
 from verispec.engine.seeded import SeededRequests
 
 
@@ -118,15 +117,15 @@ def usage(engine: Engine, request_id: str) -> tuple[int, int, int]:
     )
 
 
-def drafter_state(drafter: SuffixDrafter, request_id: str) -> tuple:
-    """A suffix drafter's index, and where it would copy from."""
-    index = drafter._indices[request_id]
-    return list(index.tokens), dict(index._newest), list(index._older), index.longest_match()
+def drafter_state(drafter: Any, request_id: str) -> tuple:
+    """A suffix drafter's history of a request, and its index."""
+    index = drafter._histories[request_id].index
+    return index.tokens.tolist(), index._older.tolist(), index._newest.tolist()
 
 
 def fresh_drafter_state(tokens: list[int]) -> tuple:
     """What it must be after these committed tokens."""
-    drafter = SuffixDrafter()
+    drafter = make_drafter("suffix", {})
     drafter.propose([DraftRequest("fresh", np.array(tokens, dtype=np.int32), max_tokens=1)])
     return drafter_state(drafter, "fresh")
 
@@ -145,14 +144,14 @@ Snapshots = dict[tuple[str, int], dict[str, Any]]
 """By the request's name and the number of its committed tokens: every field, and those tokens."""
 
 
-def snapshot(engine: Engine, drafter: SuffixDrafter | None = None) -> Snapshots:
+def snapshot(engine: Engine, drafter: Any | None = None) -> Snapshots:
     """Of all requests that have answered something; without a drafter, with the state that a drafter should have."""
     taken: Snapshots = {}
     for request in engine.scheduler.running:
         if request.num_output_tokens:
             tokens = list(request.all_token_ids)
             fields = {name: read(engine, request.request_id) for name, read in READERS.items()}
-            knows = drafter is not None and request.request_id in drafter._indices
+            knows = drafter is not None and request.request_id in drafter._histories
             fields["drafter"] = drafter_state(drafter, request.request_id) if knows else fresh_drafter_state(tokens)
             taken[name_of(request.request_id), request.num_tokens] = fields | {"tokens": tokens}
     return taken

@@ -23,7 +23,10 @@ def report(tiny_model, tmp_path_factory):
         "num_speculative_tokens": 3,
         "draft_sample_method": "probabilistic",
     }
-    patient = {"fallback": {"stall_s": 600, "cooldown_s": 1e-9}}  # whatever happens, it drafts again in the next step
+    patient = {
+        "fallback": {"stall_s": 600, "cooldown_s": 1e-9},
+        "control": {"mode": "fixed"},
+    }  # whatever happens, it drafts again in the next step
     options = {"speculative_config": speculative, "additional_config": {"verispec": patient}}
     return run_json("tests.engine.draft_law", tiny_model, options)
 

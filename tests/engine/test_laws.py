@@ -11,8 +11,8 @@ from tests.engine.laws import TRANSFORMATIONS
 
 OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 3}
 NGRAM = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
-PATIENT = {"fallback": {"stall_s": 600, "min_acceptance": 0}}
-"""Nothing is a reason to fall back here: the machine may be busy, and few of these drafts are kept."""
+PATIENT = {"fallback": {"stall_s": 600, "min_acceptance": 0}, "control": {"mode": "fixed"}}
+"""Nothing is a reason to fall back here, or to draft less: the machine may be busy, and few of these are kept."""
 BIGRAM = {"drafter": "tests.engine.drafters.Bigram", "drafter_options": {"vocab_size": 16}} | PATIENT
 SUFFIX = {"drafter": "suffix", "drafter_options": {"min_match": 1}} | PATIENT
 ARMS = {
@@ -20,12 +20,14 @@ ARMS = {
     "suffix": ({"speculative_config": OURS, "additional_config": {"verispec": SUFFIX}}, ["token", "block"]),
     "vllm's n-gram": ({"speculative_config": NGRAM, "additional_config": {"verispec": PATIENT}}, ["token", "gumbel"]),
 }
+CONTROLLED = ("controlled", "controlled, drawn suffix", "controlled, copied suffix")
 RUNS = [
     ("bigram", "with q"),
     ("bigram", "as point masses"),
+    *[("bigram", run) for run in CONTROLLED],
     *[(arm, rule) for arm, (_, rules, *_) in ARMS.items() for rule in rules],
 ]
-"""(drafter, rule); the bigram drafter's "with q" and "as point masses" are under the token rule."""
+"""(drafter, rule); what the bigram engine runs under other names is under the token rule."""
 SUITE_LEVEL = 1e-3
 LEVEL = SUITE_LEVEL / (len(RUNS) * len(TRANSFORMATIONS) + 1)
 """Of each test: the whole matrix raises a false alarm in at most one suite of a thousand (Bonferroni ≥ Holm)."""
@@ -76,6 +78,16 @@ def test_a_true_q_is_kept_more_often_than_the_same_drafts_as_point_masses(report
     assert with_q["kept"] / with_q["drafts"] > 2 * without["kept"] / without["drafts"]
     assert reports("bigram")["with q"]["counters"]["rows_with_draft_probs"] > 10_000
     assert reports("bigram")["as point masses"]["counters"]["rows_with_draft_probs"] == 0
+
+
+@pytest.mark.parametrize("run", CONTROLLED)
+def test_the_controller_has_cut_drafts_where_the_law_was_tested(reports, run):
+    """It held back some, in some steps all, and the drafts whose law was drawn from were among them."""
+    choices = reports("bigram")[run]["choices"]
+    assert 0.05 < choices["submitted_tokens"] / choices["offered_tokens"] < 0.95
+    assert 0 < choices["decisions_without_drafts"] < choices["decisions"]
+    rows_with_q = reports("bigram")[run]["counters"]["rows_with_draft_probs"]
+    assert (rows_with_q == 0) == (run == "controlled, copied suffix")
 
 
 def test_seeded_requests_of_all_point_mass_drafters_are_answered_alike(reports):

@@ -23,7 +23,9 @@ def speculative(tiny_model):
         tiny_model,
         {
             "speculative_config": OURS,
-            "additional_config": {"verispec": {"fallback": {"stall_s": 600}}},  # the machine may be busy
+            "additional_config": {
+                "verispec": {"fallback": {"stall_s": 600}, "control": {"mode": "fixed"}}
+            },  # the machine may be busy
             "max_num_seqs": 16,
             "max_num_batched_tokens": 64,
         },

@@ -10,7 +10,7 @@ from verispec_bench.release import compare
 PROBE = "tests.engine.probe"
 OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 4}
 NGRAM = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
-PATIENT = {"fallback": {"stall_s": 600}}
+PATIENT = {"fallback": {"stall_s": 600}, "control": {"mode": "fixed"}}
 """The machine may be busy: no time is a stall here."""
 RANDOM = {"drafter": "tests.engine.drafters.RandomLaw", "drafter_options": {"vocab_size": 16}} | PATIENT
 ALL_SEAMS = [seam.name for seam in SEAMS]

@@ -18,6 +18,10 @@ NEVER_FOR_LONG = {"cooldown_s": 1e-9, "stall_s": 600, "min_acceptance": 0, "at_p
 """Fallback ends before the next step: whatever a drafter does, it is asked again."""
 
 
+SUBMIT_ALL = {"mode": "fixed"}
+"""What is drafted is verified, whether it pays or not."""
+
+
 class Engine:
     """A tiny target, with or without speculation; `options` go to vLLM's LLM."""
 
@@ -33,7 +37,7 @@ class Engine:
             "disable_log_stats": False,
             "logprobs_mode": "processed_logprobs",
             "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
-            "additional_config": {"verispec": {"fallback": NEVER_FOR_LONG}},
+            "additional_config": {"verispec": {"fallback": NEVER_FOR_LONG, "control": SUBMIT_ALL}},
         }
         self.llm = LLM(model, **(defaults | options))
         self.engine = self.llm.llm_engine

@@ -58,6 +58,7 @@ class FakeServer:
     extra_prompt_tokens: int = 0
     falls_back: str | None = None
     dies_after: int | None = None
+    control: dict[str, Any] | None = None
     running: int = 0
     most_running: int = 0
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -89,7 +90,8 @@ class FakeServer:
     async def _status(self, request: web.Request) -> web.Response:
         if not self.speculative:
             return web.Response(status=404)
-        return web.json_response({"workers": [{"pid": 1, "seams": ["rejection-rule"], "counters": {}}]})
+        worker = {"pid": 1, "seams": ["rejection-rule"], "counters": {}, "control": self.control}
+        return web.json_response({"workers": [worker]})
 
     async def _tokenize(self, request: web.Request) -> web.Response:
         """A token for each character."""

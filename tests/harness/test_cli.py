@@ -17,7 +17,9 @@ from verispec.release.digest import value_digest
 FAKE_PYTHON = str(Path(__file__).parents[1] / "fakes" / "python")
 
 
-@pytest.mark.parametrize("verb", ["doctor", "fetch-model", "serve", "sweep", "verify", "report", "bench", "manifest"])
+@pytest.mark.parametrize(
+    "verb", ["doctor", "fetch-model", "serve", "sweep", "verify", "report", "bench", "manifest", "calibrate"]
+)
 def test_every_verb_has_help(verb):
     result = verispec(verb, "--help")
     assert result.returncode == 0
@@ -36,6 +38,8 @@ def test_every_verb_has_help(verb):
         (["verify", "no/such.yaml"], 2, "no/such.yaml: no such scenario file"),
         (["verify", "scenarios/demo.yaml"], 2, "scenarios/demo.yaml: scenario: has no section exactness"),
         (["sweep", "scenarios/exactness.yaml"], 2, "it is for: verispec verify"),
+        (["calibrate", "scenarios/demo.yaml", "--arm", "nope"], 2, "no arm 'nope'; it has suffix"),
+        (["calibrate", "scenarios/never-lose.yaml", "--arm", "vllm-ngram"], 2, "costs are for the controller"),
         (["serve", "--port", "99999"], 2, "--port"),
         (["manifest"], 2, "give --base-url URL, or one file to show, or two files to compare"),
         (["manifest", "no/such.json"], 2, "no/such.json: no such file"),

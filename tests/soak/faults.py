@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from verispec.drafting import Proposal, SuffixDrafter
+from verispec.drafting import Proposal, make_drafter
 
 STALL_S = 0.8
 """Longer than `fallback.stall_s` of the servers that it is for."""
@@ -90,7 +90,7 @@ class FaultyDrafter:
         self._control = Path(control)
         if self._fault == FAILS_TO_LOAD:
             raise OSError("the drafter's files are missing, as was asked for")
-        self._drafter = SuffixDrafter(min_match=2)
+        self._drafter = make_drafter("suffix", {"min_match": 2})
 
     @property
     def _fault(self) -> str:

@@ -53,19 +53,21 @@ class Choices:
     """What the controller did.
 
     Attributes:
-        steps: of decoding, and of these those without drafts, and those without drafts only to see what they cost.
-        offered, submitted: drafts of the drafter, and what was submitted of them.
-        target_only_s, spent_s: of all committed tokens, each step counted once: their ratio estimates the speedup.
+        decisions, decisions_without_drafts, decisions_to_look: one for each step; those for no drafts; and of these the
+            ones that were made only to see what such a step costs.
+        offered_tokens, submitted_tokens: drafts of the drafter, and what was submitted of them.
+        target_only_seconds, spent_seconds: what the steps' tokens would have taken without drafts, as far as that is
+            known, and what they took: their ratio is the speedup that the controller believes in.
 
     """
 
-    steps: int = 0
-    steps_without_drafts: int = 0
-    steps_to_look: int = 0
-    offered: int = 0
-    submitted: int = 0
-    target_only_s: float = 0.0
-    spent_s: float = 0.0
+    decisions: int = 0
+    decisions_without_drafts: int = 0
+    decisions_to_look: int = 0
+    offered_tokens: int = 0
+    submitted_tokens: int = 0
+    target_only_seconds: float = 0.0
+    spent_seconds: float = 0.0
 
 
 class Controller:
@@ -89,9 +91,8 @@ class Controller:
         """A decoding step was measured in which these requests, and no others, committed tokens."""
         self.costs.observe(step)
         target_only_s = float(self._seconds(0, step.requests, step.kv_tokens)[0])
-        self.choices.steps += 1
-        self.choices.spent_s += step.seconds
-        self.choices.target_only_s += target_only_s * sum(map(len, committed.values())) / max(len(committed), 1)
+        self.choices.spent_seconds += step.seconds
+        self.choices.target_only_seconds += target_only_s * sum(map(len, committed.values())) / max(len(committed), 1)
         for request_id, tokens in committed.items():
             account = self._account(request_id)
             account.spent_s += step.seconds
@@ -136,9 +137,10 @@ class Controller:
             if proposal.probs is not None:
                 account.comparable = min(account.comparable, length)
         offered = sum(len(proposal.token_ids) for proposal in proposals)
-        self.choices.offered += offered
-        self.choices.submitted += sum(lengths)
-        self.choices.steps_without_drafts += not any(lengths)
+        self.choices.decisions += 1
+        self.choices.offered_tokens += offered
+        self.choices.submitted_tokens += sum(lengths)
+        self.choices.decisions_without_drafts += not any(lengths)
         return lengths
 
     def forget(self, request_ids: Collection[str]) -> None:
@@ -193,7 +195,7 @@ class Controller:
         looks = self._since_look >= interval and not self.costs.known(batch_size, 2 * ENOUGH)
         if looks:
             self._since_look = 0
-            self.choices.steps_to_look += 1
+            self.choices.decisions_to_look += 1
         return looks
 
     def _slack_s(self, request_id: str, target_only_s: float) -> float:

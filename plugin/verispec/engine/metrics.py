@@ -39,6 +39,7 @@ class PluginMetrics(Collector):
         workers = {str(i): w for i, w in enumerate(self._status["workers"]) if w and w["fallback"]}
         yield from _fallback({engine: worker["fallback"] for engine, worker in workers.items()})
         yield from _counters({engine: worker["counters"] for engine, worker in workers.items()})
+        yield from _counters({engine: _control(worker["control"]) for engine, worker in workers.items()})
         yield from _counters({str(i): commits for i, commits in enumerate(self._status["commits"]) if commits})
 
 
@@ -52,6 +53,11 @@ def _fallback(by_engine: dict[str, dict[str, Any]]) -> Sequence[Metric]:
         for reason, count in fallback["trips"].items():
             trips.add_metric([engine, reason], count)
     return drafting, seconds, trips
+
+
+def _control(control: dict[str, Any]) -> dict[str, Any]:
+    """What the controller chose, of which the two times tell the speedup that it believes in."""
+    return {f"control_{name}": value for name, value in control["choices"].items()}
 
 
 def _counters(by_engine: dict[str, dict[str, Any]]) -> Iterator[Metric]:

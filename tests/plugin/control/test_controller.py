@@ -105,13 +105,13 @@ def test_fixed_submits_all_that_is_proposed():
     assert (world.run(100) == 4).all()
 
 
-def test_the_gain_is_estimated_by_steps_without_drafts():
+def test_the_gain_is_estimated_by_decisions_without_drafts():
     world = World(lambda tokens: 0.1 + 0.002 * tokens, kept={"a": 0.9})
     world.run(400)
     choices = world.controller.choices
     true = world.tokens["a"] * 0.102 / world.spent
-    assert choices.target_only_s / choices.spent_s == pytest.approx(true, rel=0.05)
-    assert 0 < choices.steps_to_look < 40
+    assert choices.target_only_seconds / choices.spent_seconds == pytest.approx(true, rel=0.05)
+    assert 0 < choices.decisions_to_look < 40
 
 
 def test_the_time_per_token_can_be_what_counts():

@@ -27,6 +27,7 @@ def vllm_as_it_was(monkeypatch):
     """Undo every replacement, and the runtime."""
     monkeypatch.setattr(runtime, "_current", None)
     monkeypatch.setattr(release, "_current", None)
+    monkeypatch.setattr(install, "identity", lambda vllm_config: {"model": "fake"})
     yield
     for seam in (*seams.SEAMS, seams.RUNNER_V2_INIT):
         if seam.active:

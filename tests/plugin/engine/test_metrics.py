@@ -49,6 +49,7 @@ def test_state_fallbacks_and_counters_are_there_by_engine(status):
     assert found["verispec:accepted_tokens_total", "0"] == 8
     assert found["verispec:accepted_per_position_total", "0", "1"] == 3
     assert ("verispec:target_only_seconds_total", "0") in found
+    assert found["verispec:control_decisions_total", "0"] == 0
 
 
 def test_commits_come_from_the_engine_cores(status):
