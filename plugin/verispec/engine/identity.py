@@ -29,8 +29,8 @@ def identity(vllm_config: Any) -> dict[str, str]:
         "devices": str(parallel.world_size),
         "device": device,
         "threads": str(torch.get_num_threads() if current_platform.is_cpu() else "any"),
-        "vllm": vllm.__version__,
-        "torch": torch.__version__,
+        "vllm": str(vllm.__version__),
+        "torch": str(torch.__version__),
     }
 
 

@@ -58,7 +58,8 @@ def test_step_times_are_the_plugins():
 def test_every_counter_of_the_plugin_is_one_that_the_plugin_writes():
     async def ask():
         fallback = {"drafting": True, "target_only_s": 0.5, "trips": {"raised": 1}}
-        return {"workers": [{"fallback": fallback, "counters": Counters().as_dict()}], "commits": []}
+        worker = {"fallback": fallback, "counters": Counters().as_dict(), "control": {"choices": {}}}
+        return {"workers": [worker], "commits": []}
 
     written = PluginMetrics(ask)
     asyncio.run(written.refresh())
