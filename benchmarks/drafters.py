@@ -25,17 +25,10 @@ DRAFTERS: dict[str, dict[str, Any]] = {
 
 
 def histories(count: int) -> list[np.ndarray]:
-    """Random tokens, in which every hundred or so come again later."""
+    """Random tokens that come again and again: there is always something to copy."""
     random = np.random.default_rng(0)
-    made = []
-    for _ in range(count):
-        parts = [random.integers(0, 30_000, 100)]
-        while len(parts) * 100 < LENGTH + STEPS + 100:
-            parts.append(
-                parts[random.integers(len(parts))] if random.random() < 0.5 else random.integers(0, 30_000, 100)
-            )
-        made.append(np.concatenate(parts).astype(np.int32))
-    return made
+    repeated = [random.integers(0, 30_000, LENGTH // 4).astype(np.int32) for _ in range(count)]
+    return [np.resize(tokens, LENGTH + STEPS) for tokens in repeated]
 
 
 def measure(name: str, batch: int) -> dict[str, Any]:

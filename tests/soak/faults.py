@@ -2,7 +2,6 @@
 
 import random
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -44,7 +43,7 @@ def _draft_padding(requests, proposals):
 
 
 def _draft_too_long(requests, proposals):
-    return [replace(p, token_ids=[*p.token_ids] * 9) for p in proposals]
+    return [Proposal([*p.token_ids] * 9) for p in proposals]
 
 
 def _draft_wrongly(requests, proposals):

@@ -76,6 +76,7 @@ def faulty_arm(control: Path) -> dict[str, Any]:
         "verispec": {
             "drafter": "tests.soak.faults.FaultyDrafter",
             "drafter_options": {"control": str(control)},
+            "control": {"mode": "fixed"},  # the controller would hold wrong drafts back, before they are a fault
             "fallback": {"cooldown_s": COOLDOWN_S, "stall_s": 0.5, "min_acceptance": 0.05, "acceptance_window": 100},
         },
     }

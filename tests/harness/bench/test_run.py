@@ -152,8 +152,17 @@ async def test_some_failed_is_one_and_all_failed_is_three(tmp_path):
     assert "all 1 requests failed: http 503: overloaded" in three.stderr
 
 
-@pytest.mark.parametrize(("number", "processes"), [(signal.SIGINT, "1"), (signal.SIGINT, "2"), (signal.SIGTERM, "1")])
-async def test_ctrl_c_prints_what_was_measured(tmp_path, number, processes):
+@pytest.mark.parametrize(
+    ("number", "processes", "ignored"),
+    [
+        (signal.SIGINT, "1", ()),
+        (signal.SIGINT, "2", ()),
+        (signal.SIGTERM, "1", ()),
+        (signal.SIGTERM, "1", (signal.SIGINT,)),
+    ],
+    ids=["Ctrl-C", "Ctrl-C in two processes", "SIGTERM", "SIGTERM to a script's background job"],
+)
+async def test_ctrl_c_prints_what_was_measured(tmp_path, number, processes, ignored):
     """Two answers, two that hang, two never sent."""
     workload = prompts(tmp_path, *["!hang"] * 6)
     text = (tmp_path / "prompts.jsonl").read_text().replace("!hang 0", "fine 0").replace("!hang 1", "fine 1")
@@ -168,6 +177,7 @@ async def test_ctrl_c_prints_what_was_measured(tmp_path, number, processes):
             stderr=subprocess.PIPE,
             env=dict(os.environ),
             start_new_session=True,
+            preexec_fn=lambda: [signal.signal(one, signal.SIG_IGN) for one in ignored],
         )
         while server.running < 2:
             assert child.poll() is None
