@@ -6,8 +6,6 @@ geometric mean over the requests of expected tokens per second. Beside the plain
 a few), and it does not leave the requests behind whose drafts fail.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +14,8 @@ LEAST_GAIN = 1.02
 
 
 def draft_lengths(
-    chances: Sequence[NDArray[np.float64]],
+    chances: NDArray[np.float64],
+    counts: NDArray[np.int64],
     seconds: NDArray[np.float64],
     slack_s: NDArray[np.float64] | None = None,
     tpot_target_s: float | None = None,
@@ -24,24 +23,27 @@ def draft_lengths(
     """How many drafts of each request to submit.
 
     Args:
-        chances: of each request, float64 [its drafts]: to be kept if those before are.
+        chances: float64 [requests, most drafts], of each draft to be kept if those before it are; beyond a request's
+            last draft anything.
+        counts: int64 [requests], drafts of each.
         seconds: float64 [n + 1], of a step with 0, 1, … n drafts; more are not submitted.
         slack_s: float64 [requests], by how much each request's step may take longer than its expected tokens would
             without drafts; None: it does not matter.
         tpot_target_s: seconds per token that no request is to exceed, where that can be; None: there is no such target.
 
     """
-    rows = np.repeat(np.arange(len(chances)), [len(chance) for chance in chances])
-    kept = np.concatenate([np.cumprod(chance) for chance in chances])
-    gain = np.concatenate([_gain(chance) for chance in chances])
+    requests, most = chances.shape
+    is_draft = np.arange(most) < counts[:, None]
+    kept = np.cumprod(chances, axis=1)
+    gain = np.diff(np.log1p(kept.cumsum(axis=1)), axis=1, prepend=0.0)[is_draft]  # of the logarithm of expected tokens
     # Within a request each further draft gains less, so that its drafts keep their order.
     order = np.argsort(-gain, kind="stable")[: len(seconds) - 1]
-    rows, kept = rows[order], kept[order]
+    rows, kept = np.repeat(np.arange(requests), counts)[order], kept[is_draft][order]
     seconds = seconds[: len(rows) + 1]
-    speed = np.exp(np.append(0.0, gain[order].cumsum()) / len(chances)) / seconds
+    speed = np.exp(np.append(0.0, gain[order].cumsum()) / requests) / seconds
     speed[0] *= LEAST_GAIN
     if slack_s is not None or tpot_target_s is not None:
-        expected = _expected_tokens(rows, kept, len(chances))
+        expected = _expected_tokens(rows, kept, requests)
         if slack_s is not None:
             fits = (seconds[:, None] <= expected * seconds[0] + slack_s).all(axis=1)
             fits[0] = True
@@ -49,13 +51,8 @@ def draft_lengths(
         if tpot_target_s is not None:
             excess = np.maximum(seconds[:, None] / expected - tpot_target_s, 0.0).sum(axis=1)
             speed[excess > excess[speed > 0].min() + 1e-12] = 0
-    lengths: list[int] = np.bincount(rows[: speed.argmax()], minlength=len(chances)).tolist()
+    lengths: list[int] = np.bincount(rows[: speed.argmax()], minlength=requests).tolist()
     return lengths
-
-
-def _gain(chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What each draft adds to the logarithm of its request's expected tokens."""
-    return np.diff(np.log1p(np.cumprod(chance).cumsum()), prepend=0.0)
 
 
 def _expected_tokens(rows: NDArray[np.int64], kept: NDArray[np.float64], requests: int) -> NDArray[np.float64]:

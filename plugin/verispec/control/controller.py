@@ -33,7 +33,7 @@ class Account:
 
     Attributes:
         draft: what was drafted for its next step, submitted or not.
-        stated: what the drafter said of these drafts.
+        stated, chance: what the drafter said of these drafts, and what was expected.
         comparable: how many of them can be held against what comes; beyond the submitted ones, point masses only.
         target_only_s: what its tokens would have taken without drafts.
         spent_s: what they took.
@@ -42,6 +42,7 @@ class Account:
 
     draft: Sequence[int] = ()
     stated: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    chance: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     comparable: int = 0
     source: str = ""
     target_only_s: float = 0.0
@@ -106,7 +107,7 @@ class Controller:
             right.append(drafted == token)
             if not right[-1]:
                 break
-        self.estimates.observe(request_id, account.source, account.stated, right)
+        self.estimates.observe(request_id, account.source, account.stated, account.chance, right)
         account.comparable = 0
 
     def choose(
@@ -124,16 +125,18 @@ class Controller:
             kv_tokens: in the caches of all of them.
 
         """
-        stated = [_stated(request, proposal) for request, proposal in zip(requests, proposals, strict=True)]
         ids = [request.request_id for request in requests]
+        stated, counts = _stated(requests, proposals)
+        chances = self.estimates.chances(ids, [proposal.source for proposal in proposals], stated) if ids else stated
         if self._settings.mode == "fixed":
-            lengths = [len(chance) for chance in stated]
+            lengths: list[int] = counts.tolist()
         else:
-            lengths = self._best([*ids, *others], proposals, stated, kv_tokens)[: len(ids)]
-        for request_id, proposal, said, length in zip(ids, proposals, stated, lengths, strict=True):
+            lengths = self._best([*ids, *others], chances, counts, kv_tokens)[: len(ids)]
+        for row, (request_id, proposal, length) in enumerate(zip(ids, proposals, lengths, strict=True)):
             account = self._account(request_id)
-            account.draft, account.stated, account.source = proposal.token_ids, said, proposal.source
-            account.comparable = min(len(said), len(proposal.token_ids))
+            account.draft, account.source = proposal.token_ids, proposal.source
+            account.stated, account.chance = stated[row], chances[row]
+            account.comparable = min(int(counts[row]), len(proposal.token_ids))
             if proposal.probs is not None:
                 account.comparable = min(account.comparable, length)
         offered = sum(len(proposal.token_ids) for proposal in proposals)
@@ -161,27 +164,23 @@ class Controller:
     def _best(
         self,
         ids: Sequence[str],
-        proposals: Sequence[Proposal],
-        stated: Sequence[NDArray[np.float64]],
+        chances: NDArray[np.float64],
+        counts: NDArray[np.int64],
         kv_tokens: int,
     ) -> list[int]:
+        """How many drafts of each request to submit; the first requests have some, as many as `counts` says."""
         batch_size = len(ids)
-        drafts = min(sum(map(len, stated)), self._most_drafts(batch_size))
-        if drafts == 0:
+        drafts = min(int(counts.sum()), self._most_drafts(batch_size))
+        if drafts == 0 or self._looks(batch_size):
             return [0] * batch_size
-        if self._looks(batch_size):
-            return [0] * batch_size
-        chances = [
-            self.estimates.chance(request_id, proposal.source, said)
-            for request_id, proposal, said in zip(ids, proposals, stated, strict=False)
-        ]
-        chances += [np.empty(0)] * (batch_size - len(chances))
+        without = batch_size - len(counts)
+        chances, counts = np.pad(chances, ((0, without), (0, 0))), np.pad(counts, (0, without))
         seconds = self._seconds(drafts, batch_size, kv_tokens)
         slack = None
         if self._settings.max_slowdown is not None:
             slack = np.array([self._slack_s(request_id, float(seconds[0])) for request_id in ids])
         target = self._settings.tpot_target_ms
-        return draft_lengths(chances, seconds, slack, target / 1000 if target else None)
+        return draft_lengths(chances, counts, seconds, slack, target / 1000 if target else None)
 
     def _most_drafts(self, batch_size: int) -> int:
         """Drafts in all that a step may have: it may be larger than what was tried, but not by far."""
@@ -212,13 +211,21 @@ class Controller:
         return self._accounts.setdefault(request_id, Account())
 
 
-def _stated(request: DraftRequest, proposal: Proposal) -> NDArray[np.float64]:
-    """A chance for each draft that may be submitted, as the drafter states it, or none.
+def _stated(
+    requests: Sequence[DraftRequest], proposals: Sequence[Proposal]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """What drafters say of their drafts, float64 [requests, most drafts], and how many there are of each.
 
-    Of a draft that was drawn it has the length that it might have had.
+    Of a draft that was drawn there are as many as there might have been: their number is not to depend on the draw.
     """
-    drawn = proposal.probs is not None
-    if proposal.acceptance is None:
-        return np.full(request.max_tokens if drawn else min(len(proposal.token_ids), request.max_tokens), NO_IDEA)
-    stated = np.asarray(proposal.acceptance, dtype=np.float64)[: request.max_tokens]
-    return stated if drawn else stated[: len(proposal.token_ids)]
+    counts = []
+    for request, proposal in zip(requests, proposals, strict=True):
+        count = len(proposal.token_ids)
+        if proposal.probs is not None:
+            count = request.max_tokens if proposal.acceptance is None else len(proposal.acceptance)
+        counts.append(min(count, request.max_tokens))
+    stated = np.full((len(counts), max(counts, default=0)), NO_IDEA)
+    for row, (proposal, count) in enumerate(zip(proposals, counts, strict=True)):
+        if proposal.acceptance is not None:
+            stated[row, :count] = proposal.acceptance[:count]
+    return stated, np.array(counts, dtype=np.int64)

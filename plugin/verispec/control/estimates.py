@@ -24,6 +24,14 @@ RELIABILITY_BINS = 10
 
 
 @dataclass
+class Corrections:
+    """Of a source: by position and bin, what is added to its log-odds, and how many drafts say so."""
+
+    log_odds: NDArray[np.float64] = field(default_factory=lambda: np.zeros((POSITIONS, len(BINS) + 1)))
+    drafts: NDArray[np.float64] = field(default_factory=lambda: np.zeros((POSITIONS, len(BINS) + 1)))
+
+
+@dataclass
 class OwnOffset:
     """What a request has beyond the others, in log-odds, and how many drafts say so."""
 
@@ -51,44 +59,51 @@ class AcceptanceEstimates:
     """Learns, per source of drafts and per request, how far a drafter's own estimates are to be trusted."""
 
     def __init__(self) -> None:
-        self._pooled: dict[str, NDArray[np.float64]] = {}
-        self._counts: dict[str, NDArray[np.float64]] = {}
+        self._tables: dict[str, Corrections] = {}
         self._requests: dict[str, OwnOffset] = {}
         self.reliability = Reliability()
 
-    def chance(self, request_id: str, source: str, stated: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Chance of each draft of a request to be kept if those before it are.
+    def chances(
+        self, request_ids: Sequence[str], sources: Sequence[str], stated: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Chance of each draft to be kept if those before it are, as `stated`.
 
         Args:
-            request_id: whose.
-            source: which drafter's.
-            stated: float64 [k], what it says itself.
+            request_ids: whose.
+            sources: which drafter's, for each.
+            stated: float64 [requests, k], what it says itself.
 
         """
-        bins, positions = _cells(stated)
-        pooled = self._table(source)[0][positions, bins]
-        return _clip(_sigmoid(_log_odds(stated) + pooled + self._of(request_id).log_odds))
+        tables = [self._table(source) for source in sources]
+        pooled = np.stack([table.log_odds for table in tables]) if len(set(sources)) > 1 else tables[0].log_odds[None]
+        bins, positions = np.searchsorted(BINS, stated, side="right"), _positions(stated.shape[1])
+        of_table = np.arange(len(stated))[:, None] if len(pooled) > 1 else 0
+        own = np.array([self._of(request_id).log_odds for request_id in request_ids])[:, None]
+        return _clip(1 / (1 + np.exp(-(_log_odds(stated) + pooled[of_table, positions, bins] + own))))
 
-    def observe(self, request_id: str, source: str, stated: NDArray[np.float64], right: Sequence[bool]) -> None:
+    def observe(
+        self,
+        request_id: str,
+        source: str,
+        stated: NDArray[np.float64],
+        chance: NDArray[np.float64],
+        right: Sequence[bool],
+    ) -> None:
         """Learn the fate of a draft's first tokens: all of them right, except that the last may be wrong.
 
         Args:
-            right: at most len(stated), of each token whether it was what was committed.
+            request_id, source: as in `chances`.
+            stated, chance: float64 [k], what the drafter said of it, and what `chances` made of that.
+            right: at most k, of each token whether it was what was committed.
 
         """
-        if not right:
-            return
-        stated = stated[: len(right)]
-        chance = self.chance(request_id, source, stated)
-        bins, positions = _cells(stated)
-        correction, counts = self._table(source)
-        own = self._of(request_id)
-        for i, is_right in enumerate(right):
-            self.reliability.add(float(chance[i]), is_right)
-            error = is_right - chance[i]
-            at = positions[i], bins[i]
-            counts[at] += 1
-            correction[at] += error * 4 / (POOLED_PRIOR + min(counts[at], 500))
+        table, own = self._table(source), self._of(request_id)
+        bins = np.searchsorted(BINS, stated[: len(right)], side="right").tolist()
+        for place, (bin_, expected, is_right) in enumerate(zip(bins, chance.tolist(), right, strict=False)):
+            at, error = (min(place, POSITIONS - 1), bin_), is_right - expected
+            self.reliability.add(expected, is_right)
+            table.drafts[at] += 1
+            table.log_odds[at] += error * 4 / (POOLED_PRIOR + min(table.drafts[at], 500))
             own.log_odds += error * REQUEST_RATE / min(1 + own.drafts / 8, 4)
             own.drafts += 1
 
@@ -100,25 +115,18 @@ class AcceptanceEstimates:
     def _of(self, request_id: str) -> OwnOffset:
         return self._requests.setdefault(request_id, OwnOffset())
 
-    def _table(self, source: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        if source not in self._pooled:
-            shape = POSITIONS, len(BINS) + 1
-            self._pooled[source], self._counts[source] = np.zeros(shape), np.zeros(shape)
-        return self._pooled[source], self._counts[source]
+    def _table(self, source: str) -> "Corrections":
+        return self._tables.setdefault(source, Corrections())
 
 
-def _cells(stated: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Bin and position of each estimate."""
-    return np.searchsorted(BINS, stated, side="right"), np.minimum(np.arange(len(stated)), POSITIONS - 1)
+def _positions(count: int) -> NDArray[np.int64]:
+    """Row of the corrections for each place in a draft."""
+    return np.minimum(np.arange(count), POSITIONS - 1)
 
 
 def _log_odds(chance: NDArray[np.float64]) -> NDArray[np.float64]:
     clipped = _clip(chance)
     return np.log(clipped / (1 - clipped))
-
-
-def _sigmoid(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 1 / (1 + np.exp(-log_odds))
 
 
 def _clip(chance: NDArray[np.float64]) -> NDArray[np.float64]:

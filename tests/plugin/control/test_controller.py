@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from verispec.control import Controller, Step
+from verispec.control.controller import _stated
 from verispec.drafting import DraftRequest, Proposal, SparseLaw
 from verispec.settings import ControlSettings
 
@@ -134,16 +135,15 @@ def test_how_much_is_submitted_does_not_depend_on_what_was_drawn():
         world.run(50)
         state = world.controller
         chosen = [
-            state._best(["a"], [draft], [state_of(draft)], 100)
+            state._best(["a"], *chances_of(state, draft), 100)
             for draft in (drawn([100, 100, 100, 100]), drawn([200, 100, 200, 200]), drawn([200]))
         ]
         assert chosen[0] == chosen[1] == chosen[2]
 
 
-def state_of(draft):
-    from verispec.control.controller import _stated
-
-    return _stated(request(), draft)
+def chances_of(controller, draft):
+    stated, counts = _stated([request()], [draft])
+    return controller.estimates.chances(["a"], [draft.source], stated), counts
 
 
 def test_of_drawn_drafts_only_the_submitted_are_held_against_what_comes():
@@ -164,7 +164,7 @@ def test_estimates_that_are_missing_are_learned_by_position():
     for _ in range(200):
         world.controller.choose([request()], [Proposal([1, 2, 3])], [], 100)
         world.controller.committed("a", [1, 2, 9])
-    chances = world.controller.estimates.chance("a", "", np.full(3, 0.5))
+    chances = world.controller.estimates.chances(["a"], [""], np.full((1, 3), 0.5))[0]
     assert chances[0] > 0.8
     assert chances[2] < 0.5
 

@@ -16,25 +16,33 @@ def fates(chances, rng):
     return right
 
 
+def chances(estimates, request_id, source, stated):
+    return estimates.chances([request_id], [source], np.array([stated]))[0]
+
+
+def observe(estimates, request_id, stated, right):
+    estimates.observe(request_id, "", np.array(stated), chances(estimates, request_id, "", stated), right)
+
+
 def learn(estimates, request_id, stated, true, drafts, rng):
     for _ in range(drafts):
-        estimates.observe(request_id, "", np.array(stated), fates(true, rng))
+        observe(estimates, request_id, stated, fates(true, rng))
 
 
 def test_a_drafter_is_believed_before_anything_is_known():
-    assert AcceptanceEstimates().chance("a", "", np.array([0.3, 0.8])) == pytest.approx([0.3, 0.8])
+    assert chances(AcceptanceEstimates(), "a", "", [0.3, 0.8]) == pytest.approx([0.3, 0.8])
 
 
 def test_nothing_is_certain():
-    assert AcceptanceEstimates().chance("a", "", np.array([0.0, 1.0])) == pytest.approx([0.02, 0.98])
+    assert chances(AcceptanceEstimates(), "a", "", [0.0, 1.0]) == pytest.approx([0.02, 0.98])
 
 
 def test_a_drafter_that_flatters_itself_is_corrected_for_new_requests():
     rng, estimates = np.random.default_rng(0), AcceptanceEstimates()
     for request in range(100):
         learn(estimates, str(request), [0.9, 0.9, 0.9], [0.5, 0.5, 0.5], 10, rng)
-    assert estimates.chance("new", "", np.array([0.9, 0.9, 0.9])) == pytest.approx([0.5] * 3, abs=0.1)
-    assert estimates.chance("new", "other drafter", np.array([0.9])) == pytest.approx([0.9])
+    assert chances(estimates, "new", "", [0.9, 0.9, 0.9]) == pytest.approx([0.5] * 3, abs=0.1)
+    assert chances(estimates, "new", "other drafter", [0.9]) == pytest.approx([0.9])
 
 
 def test_a_request_that_differs_is_known_within_forty_drafts():
@@ -43,26 +51,39 @@ def test_a_request_that_differs_is_known_within_forty_drafts():
         learn(estimates, str(request), [0.6], [0.6], 10, rng)
     learn(estimates, "bad", [0.6], [0.1], 40, rng)
     learn(estimates, "good", [0.6], [0.95], 40, rng)
-    assert estimates.chance("bad", "", np.array([0.6]))[0] < 0.35
-    assert estimates.chance("good", "", np.array([0.6]))[0] > 0.75
-    assert estimates.chance("new", "", np.array([0.6]))[0] == pytest.approx(0.6, abs=0.15)
+    assert chances(estimates, "bad", "", [0.6])[0] < 0.35
+    assert chances(estimates, "good", "", [0.6])[0] > 0.75
+    assert chances(estimates, "new", "", [0.6])[0] == pytest.approx(0.6, abs=0.15)
+
+
+def test_many_requests_of_several_drafters_are_estimated_as_each_alone():
+    rng, estimates = np.random.default_rng(0), AcceptanceEstimates()
+    for request, source in (("a", "x"), ("b", "y"), ("c", "x")):
+        stated = rng.random(3)
+        for _ in range(20):
+            alone = estimates.chances([request], [source], stated[None])[0]
+            estimates.observe(request, source, stated, alone, fates(rng.random(3), rng))
+    stated = rng.random((3, 6))
+    together = estimates.chances(["a", "b", "c"], ["x", "y", "x"], stated)
+    for row, (request, source) in enumerate((("a", "x"), ("b", "y"), ("c", "x"))):
+        assert together[row] == pytest.approx(estimates.chances([request], [source], stated[row : row + 1])[0])
 
 
 def test_ended_requests_leave_nothing():
     estimates = AcceptanceEstimates()
-    estimates.observe("a", "", np.array([0.6]), [False])
+    observe(estimates, "a", [0.6], [False])
     estimates.forget(["a", "never seen"])
     assert not estimates._requests
 
 
 def test_reliability_counts_every_draft_with_a_fate_by_its_chance():
     estimates = AcceptanceEstimates()
-    estimates.observe("a", "", np.array([0.95, 0.15, 0.5]), [True, False])
+    observe(estimates, "a", [0.95, 0.15, 0.5], [True, False])
     reliability = estimates.reliability
     assert reliability.drafts == [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]
     assert reliability.right == [0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
     assert reliability.expected[9] == pytest.approx(0.95)
-    estimates.observe("a", "", np.array([0.5]), [])
+    observe(estimates, "a", [0.5], [])
     assert sum(reliability.drafts) == 2
 
 
