@@ -34,7 +34,7 @@ def draft_lengths(
     """
     requests, most = chances.shape
     is_draft = np.arange(most) < counts[:, None]
-    kept = np.cumprod(chances, axis=1)
+    kept = np.cumprod(chances, axis=1).astype(np.float64, copy=False)
     gain = np.diff(np.log1p(kept.cumsum(axis=1)), axis=1, prepend=0.0)[is_draft]  # of the logarithm of expected tokens
     # Within a request each further draft gains less, so that its drafts keep their order.
     order = np.argsort(-gain, kind="stable")[: len(seconds) - 1]

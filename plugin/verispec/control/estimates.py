@@ -121,7 +121,8 @@ class AcceptanceEstimates:
 
 def _positions(count: int) -> NDArray[np.int64]:
     """Row of the corrections for each place in a draft."""
-    return np.minimum(np.arange(count), POSITIONS - 1)
+    positions: NDArray[np.int64] = np.minimum(np.arange(count), POSITIONS - 1)
+    return positions
 
 
 def _log_odds(chance: NDArray[np.float64]) -> NDArray[np.float64]:
