@@ -82,11 +82,10 @@ def test_a_true_q_is_kept_more_often_than_the_same_drafts_as_point_masses(report
 
 @pytest.mark.parametrize("run", CONTROLLED)
 def test_the_controller_has_cut_drafts_where_the_law_was_tested(reports, run):
-    """It held back some, in some steps all, and the drafts whose law was drawn from were among them."""
+    """It held back many and submitted many, and drafts whose law was drawn from were among them."""
     choices = reports("bigram")[run]["choices"]
     assert choices["submitted_tokens"] > 1000
     assert choices["offered_tokens"] - choices["submitted_tokens"] > 1000
-    assert 0 < choices["decisions_without_drafts"] < choices["decisions"]
     rows_with_q = reports("bigram")[run]["counters"]["rows_with_draft_probs"]
     assert (rows_with_q == 0) == (run == "controlled, copied suffix")
 
