@@ -1,9 +1,9 @@
 """How much of each draft to submit: as makes the requests of the batch fastest, together and each.
 
 A further draft makes the step longer for all, and brings one request its chance of being kept. What is maximised is the
-geometric mean over the requests of expected tokens per second. Beside the plain sum it gives up next to no throughput
-(what a request has already lowers what more is worth to it, so that the first drafts of many come before the last of
-a few), and it does not leave the requests behind whose drafts fail.
+geometric mean over the requests of expected tokens per second: what a request has already lowers what more is worth to
+it, so that the first drafts of many come before the last of a few. The plain sum would leave the requests behind whose
+drafts fail.
 """
 
 import numpy as np

@@ -115,7 +115,7 @@ class AcceptanceEstimates:
     def _of(self, request_id: str) -> OwnOffset:
         return self._requests.setdefault(request_id, OwnOffset())
 
-    def _table(self, source: str) -> "Corrections":
+    def _table(self, source: str) -> Corrections:
         return self._tables.setdefault(source, Corrections())
 
 

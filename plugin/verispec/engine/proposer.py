@@ -203,7 +203,8 @@ class Proposer:
         drawn = torch.tensor(token_ids, dtype=torch.long).unsqueeze(1)
         if isinstance(probs, SparseLaw):
             choices, rows = probs.choices, probs.probs
-            if rows.shape != choices.shape or len(rows) != len(token_ids) or int(choices.max()) >= self._vocab_size:
+            outside = bool((choices >= self._vocab_size).any())
+            if rows.shape != choices.shape or len(rows) != len(token_ids) or outside:
                 raise UnusableProposal("probs is no law over the vocabulary for each drafted token")
             chosen = torch.where(choices == drawn, rows, 0).sum(dim=1)
         else:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from verispec.control import Reason
-from verispec.drafting import DrafterError, Proposal
+from verispec.drafting import DrafterError, Proposal, SparseLaw
 from verispec.engine import runtime
 from verispec.engine.proposer import Proposer
 from verispec.settings import Settings
@@ -100,7 +100,20 @@ def test_too_long_drafts_are_cut(proposer):
     assert fallback().drafting
 
 
+def test_a_sparse_law_of_no_drafts_is_no_fault(proposer):
+    nothing = SparseLaw(torch.empty(0, 2, dtype=torch.int64), torch.empty(0, 2))
+    ANSWER["propose"] = [Proposal([], nothing), Proposal([7])]
+    assert propose(proposer) == [[], [7]]
+    assert fallback().drafting
+
+
 UNUSABLE = {
+    "a sparse law beyond the vocabulary": Proposal([1], SparseLaw(torch.tensor([[1, 10]]), torch.tensor([[0.5, 0.5]]))),
+    "a sparse law that sums to 2": Proposal([1], SparseLaw(torch.tensor([[1, 2]]), torch.tensor([[1.0, 1.0]]))),
+    "a sparse law that excludes its draft": Proposal([1], SparseLaw(torch.tensor([[2, -1]]), torch.tensor([[1.0, 0]]))),
+    "a chance too few": Proposal([1, 2], acceptance=[0.5]),
+    "a chance above 1": Proposal([1], acceptance=[1.5]),
+    "a chance that is no number": Proposal([1], acceptance=[float("nan")]),
     "an id below the vocabulary": Proposal([1, -1, 2]),
     "an id above the vocabulary": Proposal([1, 10]),
     "an id that fits no integer of the engine": Proposal([2**40]),
