@@ -29,7 +29,7 @@ RUNS = [
 ]
 """(drafter, rule); what the bigram engine runs under other names is under the token rule."""
 SUITE_LEVEL = 1e-3
-LEVEL = SUITE_LEVEL / (len(RUNS) * len(TRANSFORMATIONS) + 1)
+LEVEL = SUITE_LEVEL / (len(RUNS) * len(TRANSFORMATIONS) + 2)
 """Of each test: the whole matrix raises a false alarm in at most one suite of a thousand (Bonferroni ≥ Holm)."""
 
 
@@ -50,6 +50,11 @@ def p_value(deviation) -> float:
     return 0.0 if deviation["excluded"] else float(chi2.sf(deviation["chi_square"], deviation["degrees_of_freedom"]))
 
 
+def pooled_p_value(deviations) -> float:
+    """Of all transformations together: their χ² are independent, so they add up."""
+    return p_value({key: sum(each[key] for each in deviations) for key in next(iter(deviations))})
+
+
 @pytest.mark.parametrize(("arm", "rule"), RUNS)
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
 def test_the_served_law_is_the_targets(reports, arm, rule, transformation):
@@ -60,10 +65,14 @@ def test_the_served_law_is_the_targets(reports, arm, rule, transformation):
 
 
 def test_a_mistake_planted_in_the_engine_is_caught(reports):
-    """The q that is sent is not the one that drafts were drawn from: it shows under the plainest sampling, and most."""
-    caught = [name for name, deviation in reports("bigram")["planted"]["laws"].items() if p_value(deviation) < LEVEL]
-    assert "temperature 1" in caught
-    assert len(caught) > 5
+    """The q that is sent is not the one that drafts were drawn from: some transformation shows it, all together surely.
+
+    How far each one alone deviates is chance: which are caught differs from machine to machine.
+    """
+    planted, sound = (reports("bigram")[run]["laws"].values() for run in ("planted", "with q"))
+    assert min(map(p_value, planted)) < LEVEL
+    assert pooled_p_value(planted) < 1e-9
+    assert pooled_p_value(sound) > LEVEL
 
 
 def test_a_true_q_is_kept_as_often_as_it_overlaps_the_target(reports):
