@@ -91,7 +91,8 @@ class Controller:
     def step_ended(self, step: Step, committed: Mapping[str, Sequence[int]]) -> None:
         """A decoding step was measured in which these requests, and no others, committed tokens."""
         self.costs.observe(step)
-        target_only_s = float(self._seconds(0, step.requests, step.kv_tokens)[0])
+        without, as_it_was = self.costs.seconds(np.array([step.requests, step.tokens]), step.requests, step.kv_tokens)
+        target_only_s = step.seconds * float(without / as_it_was)  # a step without drafts would have been as unlucky
         self.choices.spent_seconds += step.seconds
         self.choices.target_only_seconds += target_only_s * sum(map(len, committed.values())) / max(len(committed), 1)
         for request_id, tokens in committed.items():
@@ -201,7 +202,7 @@ class Controller:
         """By how much a request may fall behind in the next step: what it has gained so far, and what is allowed."""
         account, allowed = self._account(request_id), self._settings.max_slowdown or 0.0
         grace = allowed * GRACE_TOKENS * target_only_s
-        return account.target_only_s * (1 + allowed) - account.spent_s + grace
+        return max(0.0, account.target_only_s * (1 + allowed) - account.spent_s + grace)
 
     def _seconds(self, drafts: int, requests: int, kv_tokens: int) -> NDArray[np.float64]:
         """Expected seconds of a step with 0 … drafts."""

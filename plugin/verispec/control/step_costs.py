@@ -1,8 +1,9 @@
 """How long does a step take? Learned from the steps themselves.
 
-Seconds = f(tokens) + a·(KV tokens) + b·requests + c·(any drafts?), with f piecewise linear between knots: it is neither
-linear nor monotone on real hardware (8 rows can be cheaper than 2). The fit is a ridge regression that forgets: the
-prior holds that what was never tried costs what its neighbours do, so that drafts are tried before they are ruled out.
+Seconds = f(tokens) + a·(KV tokens) + b·requests + c·(any drafts?), with f a line and bumps between knots: it is neither
+linear nor monotone on real hardware (8 rows can be cheaper than 2). The fit is a ridge regression that forgets:
+the prior holds that what was never tried lies on the line through what was, and that the line is flat until more than
+one size was seen, so that drafts are tried before they are ruled out.
 """
 
 from dataclasses import dataclass
@@ -17,12 +18,12 @@ KNOTS = np.array(
     dtype=np.float64,
 )
 """Scheduled tokens at which f is a free parameter."""
-LINEAR_UNITS = np.array([1e4, 1e2, 1.0])
-"""Of KV tokens, requests and the flag: what is about one step's worth of each, so that one prior fits all three."""
+LINEAR_UNITS = np.array([1e2, 1e4, 1e2, 1.0])
+"""Of tokens, KV tokens, requests and the flag: what is about one step's worth of each."""
 FLATNESS = 0.05
-"""Weight of the prior that neighbouring knots cost alike, in observations."""
-LINEAR_PRIOR = 0.5
-"""Weight of the prior that the linear terms are nothing, in observations."""
+"""Weight of the prior that the bumps of neighbouring knots are alike, in observations."""
+LINEAR_PRIOR = np.array([1e-4, 0.5, 0.5, 0.5])
+"""Weight of the prior that the linear terms are nothing, in observations; next to none for the line itself."""
 MEMORY = 1 - 1 / 800
 """What remains of an observation's weight at the next."""
 ENOUGH = 3.0
@@ -81,10 +82,11 @@ class StepCosts:
 
     def _believe(self, calibration: Costs) -> None:
         self._mass = np.minimum(np.interp(KNOTS, calibration.tokens, calibration.steps, 0, 0), CALIBRATION_STEPS)
-        self._expected[: len(KNOTS)] = np.interp(KNOTS, calibration.tokens, calibration.seconds)
-        self._expected[len(KNOTS) :] = (
-            np.array([calibration.kv_token_s, calibration.request_s, calibration.drafts_s]) * LINEAR_UNITS
-        )
+        tokens, seconds = np.array(calibration.tokens), np.array(calibration.seconds)
+        token_s = np.polyfit(tokens, seconds, 1)[0] if len(tokens) > 1 else 0.0
+        rates = np.array([token_s, calibration.kv_token_s, calibration.request_s, calibration.drafts_s])
+        self._expected[: len(KNOTS)] = np.interp(KNOTS, tokens, seconds - token_s * tokens)
+        self._expected[len(KNOTS) :] = rates * LINEAR_UNITS
         self._typical_s = float(np.median(calibration.seconds))
         knots = range(len(KNOTS))
         self._prior[knots, knots] += self._mass
@@ -140,10 +142,11 @@ class StepCosts:
         if not known.any():
             return None
         weights = self._speed * self._weights
-        kv_token_s, request_s, drafts_s = (weights[len(KNOTS) :] / LINEAR_UNITS).tolist()
+        token_s, kv_token_s, request_s, drafts_s = (weights[len(KNOTS) :] / LINEAR_UNITS).tolist()
+        seconds = weights[: len(KNOTS)] + token_s * KNOTS
         return Costs(
             tokens=KNOTS[known].astype(int).tolist(),
-            seconds=np.maximum(weights[: len(KNOTS)][known], 0.1 * self._typical_s).tolist(),
+            seconds=np.maximum(seconds[known], 0.1 * self._typical_s).tolist(),
             steps=self._mass[known].tolist(),
             kv_token_s=kv_token_s,
             request_s=request_s,
@@ -165,7 +168,7 @@ def _hats(tokens: NDArray[np.int64]) -> NDArray[np.float64]:
 def _features(tokens: NDArray[np.int64], requests: int, kv_tokens: int) -> NDArray[np.float64]:
     """float64 [len(tokens), knots + linear terms]."""
     linear = np.empty((len(tokens), len(LINEAR_UNITS)))
-    linear[:, 0], linear[:, 1], linear[:, 2] = kv_tokens, requests, tokens > requests
+    linear[:, 0], linear[:, 1], linear[:, 2], linear[:, 3] = tokens, kv_tokens, requests, tokens > requests
     return np.hstack([_hats(tokens), linear / LINEAR_UNITS])
 
 

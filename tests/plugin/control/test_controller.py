@@ -101,6 +101,15 @@ def test_no_request_falls_behind_target_only_for_the_sake_of_others():
     assert guarded.spent / guarded.tokens["bad"] < 1.05 * target_only
 
 
+def test_a_machine_that_is_slow_for_a_while_is_no_fault_of_drafts():
+    """Steps that were unlucky count against nobody: drafts go on where they pay."""
+    seconds = lambda tokens: 0.05 + 0.0005 * tokens  # noqa: E731
+    world = World(seconds, ControlSettings(max_slowdown=0.1), {"good": 0.9, "bad": 0.0})
+    before = world.run(200)[100:].mean()
+    world.seconds = lambda tokens: 3 * seconds(tokens)
+    assert world.run(20).mean() > 0.7 * before
+
+
 def test_fixed_submits_all_that_is_proposed():
     world = World(lambda tokens: 0.01 * tokens, ControlSettings(mode="fixed"), {"a": 0.0})
     assert (world.run(100) == 4).all()

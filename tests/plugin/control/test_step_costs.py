@@ -50,6 +50,14 @@ def test_what_was_never_tried_is_expected_to_cost_what_its_neighbours_do():
     assert not costs.known(5)
 
 
+def test_beyond_what_was_tried_costs_go_on_along_the_line_through_it():
+    """A few sizes are enough to know that four times the largest does not cost the same."""
+    rng, costs = np.random.default_rng(0), StepCosts()
+    line = lambda tokens, *_: 0.06 + 0.0015 * tokens  # noqa: E731
+    measured(costs, [(16, 16, 4000), (40, 16, 4000), (80, 16, 4000)] * 3, rng, cost=line)
+    assert costs.seconds(np.array([320]), 16, 4000)[0] == pytest.approx(line(320), rel=0.15)
+
+
 def test_steps_that_are_far_off_change_little():
     rng, costs = np.random.default_rng(0), StepCosts()
     measured(costs, [(4, 4, 400), (16, 4, 400)] * 100, rng)
