@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from verispec_bench.report.frontier import draw_frontier
 from verispec_bench.report.table import line_label, load_label
 
 Comparison = dict[str, Any]
@@ -156,6 +157,7 @@ _FIGURES: dict[str, Callable[[dict[str, Any]], Figure | None]] = {
     "p50_tpot_vs_batch": _tpot("p50"),
     "p95_tpot_vs_batch": _tpot("p95"),
     "acceptance": _acceptance,
+    "drafter_frontier": draw_frontier,
 }
 
 

@@ -26,6 +26,14 @@ def summary(*comparisons):
     return {"scenario": "s", "comparisons": list(comparisons), "arms": {"x": [cell]}}
 
 
+def drafted(arm, kept, tokens_s, **fields):
+    return {
+        "workload": "chat", "concurrency": 4, "arm": arm, "accepted_per_round": None,
+        "spec_decode_acceptance_rate": kept, "committed_tokens_per_device_second": tokens_s,
+        "committed_tokens_per_gib": tokens_s and tokens_s / 5,
+    } | fields  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("low", "high", "valid", "word"),
     [
@@ -54,5 +62,10 @@ def test_table_has_a_line_for_each_comparison():
 def test_every_figure_is_drawn_and_none_without_data(tmp_path):
     names = {path.stem for path in draw_figures(summary(comparison(), comparison(0.6, 0.5, 0.7)), tmp_path)}
     assert names == {"speedup_vs_batch", "p50_tpot_vs_batch", "p95_tpot_vs_batch", "acceptance"}
+    met = {"target-only": [drafted("target-only", None, 90.0)], "a": [drafted("a", 30.0, 80.0)]}
+    assert not draw_figures({"scenario": "s", "comparisons": [], "arms": met}, tmp_path)
+    met["b"] = [drafted("b", 60.0, 70.0), drafted("b", 60.0, None, concurrency=8)]
+    drawn = draw_figures({"scenario": "s", "comparisons": [], "arms": met}, tmp_path)
+    assert [path.stem for path in drawn] == ["drafter_frontier"]
     assert draw_figures({"scenario": "s", "comparisons": [comparison(speedup=None, p50_tpot_ratio=None,
                          p95_tpot_ratio=None)], "arms": {}}, tmp_path) == []  # fmt: skip
