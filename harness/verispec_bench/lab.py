@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from verispec.coupling import overlap, residual, total_variation, verify, verify_paths
+from verispec_bench.speedmodel import WORKED, break_even
 
 START_P, START_Q = (0.50, 0.30, 0.20), (0.60, 0.10, 0.30)
 AFTER_P = ((0.20, 0.55, 0.25), (0.15, 0.25, 0.60), (0.65, 0.20, 0.15))
@@ -176,20 +177,6 @@ def several_paths(trials: int, generator: torch.Generator) -> list[dict[str, flo
     return found
 
 
-def expected_tokens(alpha: float, gamma: int) -> float:
-    """E[N] = Σ_{i=0..γ} α^i: tokens of a round under independent acceptance."""
-    return sum(alpha**i for i in range(gamma + 1))
-
-
-def speed_model(
-    *, target_ms: float, draft_ms: float, verify_ms: float, overhead_ms: float, gamma: int, alpha: float
-) -> dict[str, float]:
-    """First-order speedup S = B·E[N] / (D_γ + V_γ + H)."""
-    tokens = expected_tokens(alpha, gamma)
-    round_ms = gamma * draft_ms + verify_ms + overhead_ms
-    return {"expected_tokens": tokens, "round_ms": round_ms, "speedup": target_ms * tokens / round_ms}
-
-
 def run_lab(seed: int = 0, trials: int = TRIALS) -> dict[str, Any]:
     """Everything the lab shows; `passed` says whether it came out as theory says."""
     generator = torch.Generator().manual_seed(seed)
@@ -227,11 +214,6 @@ def run_lab(seed: int = 0, trials: int = TRIALS) -> dict[str, Any]:
         "sequence_distribution_check": check,
         "identical_uniform_100_faces": uniform,
         "several_paths": several_paths(trials, generator),
-        "speed_model": {
-            "code_assistant": speed_model(target_ms=20, draft_ms=1, verify_ms=21, overhead_ms=1.5, gamma=4, alpha=0.78),
-            "negative_control": speed_model(
-                target_ms=4.5, draft_ms=0.9, verify_ms=9.5, overhead_ms=1, gamma=4, alpha=0.55
-            ),
-        },
+        "speed_model": {name: break_even(worked.costs, worked.alpha) for name, worked in WORKED.items()},
         "passed": passed,
     }

@@ -3,11 +3,24 @@
 import signal
 import sys
 
-from verispec_bench.cli import bench, calibrate, doctor, lab, manifest, mock, serve, sweep, verify
+from verispec_bench.cli import bench, breakeven, calibrate, doctor, lab, manifest, mock, serve, sweep, verify
 from verispec_bench.cli.app import app, say_fault
 from verispec_bench.errors import InfrastructureFailed, VerispecError
 
-__all__ = ["app", "bench", "calibrate", "doctor", "lab", "main", "manifest", "mock", "serve", "sweep", "verify"]
+__all__ = [
+    "app",
+    "bench",
+    "breakeven",
+    "calibrate",
+    "doctor",
+    "lab",
+    "main",
+    "manifest",
+    "mock",
+    "serve",
+    "sweep",
+    "verify",
+]
 
 
 def main() -> None:
