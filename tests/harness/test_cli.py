@@ -18,7 +18,20 @@ FAKE_PYTHON = str(Path(__file__).parents[1] / "fakes" / "python")
 
 
 @pytest.mark.parametrize(
-    "verb", ["doctor", "fetch-model", "serve", "sweep", "verify", "report", "bench", "manifest", "calibrate"]
+    "verb",
+    [
+        "doctor",
+        "fetch-model",
+        "serve",
+        "sweep",
+        "verify",
+        "report",
+        "bench",
+        "manifest",
+        "calibrate",
+        "breakeven",
+        "replay",
+    ],
 )
 def test_every_verb_has_help(verb):
     result = verispec(verb, "--help")

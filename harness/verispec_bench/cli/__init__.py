@@ -3,7 +3,7 @@
 import signal
 import sys
 
-from verispec_bench.cli import bench, breakeven, calibrate, doctor, lab, manifest, mock, serve, sweep, verify
+from verispec_bench.cli import bench, breakeven, calibrate, doctor, lab, manifest, mock, replay, serve, sweep, verify
 from verispec_bench.cli.app import app, say_fault
 from verispec_bench.errors import InfrastructureFailed, VerispecError
 
@@ -17,6 +17,7 @@ __all__ = [
     "main",
     "manifest",
     "mock",
+    "replay",
     "serve",
     "sweep",
     "verify",

@@ -6,6 +6,7 @@ from typing import Any
 from verispec.settings import DISABLE_VARIABLE
 from verispec_bench.server.readback import Readback
 
+_FITS = "what fits into the same cache memory: a draft model keeps keys and values too (see max_feasible_batch)"
 MAY_DIFFER = {
     "vllm_config.speculative_config": "this is what is compared",
     "vllm_config.additional_config.verispec": "the plugin's settings",
@@ -15,6 +16,9 @@ MAY_DIFFER = {
     "vllm_config.scheduler_config.max_num_scheduled_tokens": "vLLM sets it to max_num_batched_tokens under speculation",
     "vllm_config.parallel_config.disable_nccl_for_dp_synchronization": "set by vLLM; only for data parallelism",
     "vllm_env.VLLM_OBJECT_STORAGE_SHM_BUFFER_NAME": "a random name",
+    "vllm_config.cache_config.num_gpu_blocks": _FITS,
+    "vllm_config.cache_config.kv_cache_size_tokens": _FITS,
+    "vllm_config.cache_config.kv_cache_max_concurrency": _FITS,
 }
 """Settings that may differ between a speculative server and its baseline, and why."""
 

@@ -21,9 +21,15 @@ def test_speculation_may_differ():
     assert differences(Readback(base, {}), Readback(arm, {})) == {}
 
 
+def test_a_cache_of_equal_memory_may_hold_fewer_tokens_beside_a_draft_model():
+    fits = {f"vllm_config.cache_config.{key}": 182 for key in ("num_gpu_blocks", "kv_cache_size_tokens")}
+    assert differences(Readback(BASE | fits, {}), Readback(BASE | dict.fromkeys(fits, 101), {})) == {}
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
+        ("vllm_config.cache_config.num_gpu_blocks_override", 101),
         ("vllm_config.cache_config.enable_prefix_caching", False),
         ("vllm_config.scheduler_config.async_scheduling", True),
         ("vllm_config.additional_config.other", 1),
