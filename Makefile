@@ -18,7 +18,7 @@ READY := $(VENV)/.ready-$(DEVICE)
 # A name (demo) or a path (my/own.yaml).
 SCENARIO_FILE = $(if $(wildcard $(SCENARIO)),$(SCENARIO),scenarios/$(SCENARIO).yaml)
 
-.PHONY: help setup peers demo test test-fast lint bench soak serve serve-baseline sweep verify report doctor clean
+.PHONY: help setup peers demo test test-fast lint bench soak serve serve-baseline sweep verify notebooks report doctor clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -44,6 +44,10 @@ sweep: setup ## run (or resume) any scenario: make sweep SCENARIO=batch-sweep [O
 verify: setup ## test sampled tokens and greedy answers against target-only (or go on): make verify [SCENARIO=exactness] [OUT=DIR]
 	@$(BIN)/verispec fetch-model
 	@$(BIN)/verispec verify $(SCENARIO_FILE) --resume $(if $(OUT),--out $(OUT))
+
+notebooks: setup ## run the notebooks; executed copies go to OUT (default results/notebooks)
+	@mkdir -p $(or $(OUT),results/notebooks)
+	@cd notebooks && ../$(BIN)/jupyter-execute *.ipynb --output '$(abspath $(or $(OUT),results/notebooks))/{notebook_name}'
 
 report: setup ## redraw the figures and report.html of a result directory: make report DIR=results/…
 	@$(if $(DIR),,echo 'which result directory? make report DIR=results/…' >&2; exit 2;) $(BIN)/verispec report $(DIR)

@@ -71,7 +71,7 @@ def batch_sizes(most: int) -> list[int]:
 
 def write(calibration: dict[str, Any], path: Path) -> Path:
     """The calibration as a file, and a plot of it beside; returns the plot's path."""
-    from verispec_bench.report.figures import draw_step_costs
+    from verispec_bench.report.figures.step_costs import draw_step_costs
 
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(calibration, indent=2, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,63 +1,92 @@
 """`breakeven`: what does speculation bring at these costs, and what would it take?"""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from verispec_bench.cli.app import Json, app, out, say
+from verispec_bench.cli.app import Json, app, err, out, say
 from verispec_bench.errors import UnusableInput
+
+Ms = float | None
 
 
 @app.command()
 def breakeven(
-    alpha: Annotated[float, typer.Option(min=0, max=1, help="Chance of each draft to be accepted.")],
-    gamma: Annotated[int, typer.Option(min=1, help="Drafts in a round.")],
-    target_ms: Annotated[float, typer.Option(help="A decoding step of the target alone.")],
-    draft_ms: Annotated[float, typer.Option(min=0, help="Drafting one token.")],
-    verify_ms: Annotated[float, typer.Option(min=0, help="The target's pass over the drafts of a round.")],
+    alpha: Annotated[float | None, typer.Option(min=0, max=1, help="Chance of each draft to be accepted.")] = None,
+    gamma: Annotated[int | None, typer.Option(min=1, help="Drafts in a round.")] = None,
+    target_ms: Annotated[Ms, typer.Option(help="A decoding step of the target alone.")] = None,
+    draft_ms: Annotated[Ms, typer.Option(min=0, help="Drafting one token.")] = None,
+    verify_ms: Annotated[Ms, typer.Option(min=0, help="The target's pass over the drafts of a round.")] = None,
     overhead_ms: Annotated[float, typer.Option(min=0, help="All else that a round adds.")] = 0.0,
-    prefill_ms: Annotated[float | None, typer.Option(min=0, help="Reading the prompt: says it end to end too.")] = None,
+    prefill_ms: Annotated[Ms, typer.Option(min=0, help="Reading the prompt: says it end to end too.")] = None,
     tokens: Annotated[int | None, typer.Option(min=1, help="Of the answer, with --prefill-ms.")] = None,
     queue_ms: Annotated[float, typer.Option(min=0, help="Waiting before the prompt is read.")] = 0.0,
+    html: Annotated[Path | None, typer.Option(help="Write the interactive page here.")] = None,
+    results: Annotated[
+        Path | None, typer.Option("--from", help="Result directory whose cells the page offers.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """The first-order speedup of a setting, S = B·E[N] / (D + V + H), and where it breaks even. Exit 1: it loses."""
-    from verispec_bench.speedmodel import Round, WholeRequest, break_even
+    """The first-order speedup of a setting, S = B·E[N] / (D + V + H), and where it breaks even. Exit 1: it loses.
 
-    if target_ms <= 0:
-        raise UnusableInput(f"--target-ms {target_ms:g}: a step of the target takes some time")
-    if verify_ms + draft_ms + overhead_ms == 0:
-        raise UnusableInput("--verify-ms, --draft-ms and --overhead-ms are all 0: a round takes some time")
+    With --html the setting may be left out: the page has the worked scenarios, and those of a sweep.
+    """
+    from verispec_bench.report.break_even import write_break_even
+    from verispec_bench.speedmodel import Round, WholeRequest, break_even
+    from verispec_bench.speedmodel.presets import measured_presets, preset, worked_presets
+
+    given = {
+        "--alpha": alpha,
+        "--gamma": gamma,
+        "--target-ms": target_ms,
+        "--draft-ms": draft_ms,
+        "--verify-ms": verify_ms,
+    }
+    missing = [name for name, value in given.items() if value is None]
+    if missing and (not html or len(missing) < len(given)):
+        raise UnusableInput(f"a setting needs {', '.join(missing)} too")
+    if results and not html:
+        raise UnusableInput("--from is for the page: name it with --html")
     if (prefill_ms is None) != (tokens is None):
         raise UnusableInput("--prefill-ms and --tokens belong together: a request's prompt and its answer")
     request = None if prefill_ms is None or tokens is None else WholeRequest(prefill_ms, tokens, queue_ms)
-    found = break_even(Round(target_ms, draft_ms, verify_ms, overhead_ms, gamma), alpha, request)
-    if as_json:
-        out.print_json(data=found)
-    else:
-        say("\n".join(_lines(found, verify_ms)), out)
-    if found["speedup"] < 1:
+    presets, found = worked_presets(), None
+    if not (alpha is None or gamma is None or target_ms is None or draft_ms is None or verify_ms is None):
+        if target_ms <= 0:
+            raise UnusableInput(f"--target-ms {target_ms:g}: a step of the target takes some time")
+        if verify_ms + draft_ms + overhead_ms == 0:
+            raise UnusableInput("--verify-ms, --draft-ms and --overhead-ms are all 0: a round takes some time")
+        costs = Round(target_ms, draft_ms, verify_ms, overhead_ms, gamma)
+        found = break_even(costs, alpha, request)
+        presets.insert(0, preset("as asked for", costs, alpha, request))
+        if as_json:
+            out.print_json(data=found)
+        else:
+            say("\n".join(_lines(found, verify_ms)), out)
+    if html:
+        if results:
+            from verispec_bench.record import ResultDirectory
+
+            presets[:0] = measured_presets(ResultDirectory(results).summary())
+        say(f"page: {write_break_even(html, presets)}", err if as_json else out)
+    if found and found["speedup"] < 1:
         raise typer.Exit(1)
 
 
 def _lines(found: dict[str, Any], verify_ms: float) -> list[str]:
     alpha, verify = found["break_even_alpha"], found["break_even_verify_ms"]
-    end = found["end_to_end"]
-    return [
+    lines = [
         f"speedup       {found['speedup']:.2f}  ({'wins' if found['speedup'] >= 1 else 'loses'})",
         f"E[N]          {found['expected_tokens']:.3f} tokens in a round of {found['round_ms']:.1f} ms: "
         f"{found['token_ms']:.1f} ms a token",
-        f"breaks even   at {found['break_even_tokens']:.2f} tokens a round: α "
-        + ("— none is enough" if alpha is None else f"{alpha:.2f}")
-        + (f", or V {verify:.1f} ms (it is {verify_ms:g})" if verify > 0 else ", and no verification is fast enough"),
+        f"breaks even   at {found['break_even_tokens']:.2f} tokens a round: "
+        f"{'no α is enough' if alpha is None else f'α {alpha:.2f}'}, "
+        f"{f'or V {verify:.1f} ms (it is {verify_ms:g})' if verify > 0 else 'and no verification is fast enough'}",
         f"best window   γ = {found['best_gamma']}: {found['best_gamma_speedup']:.2f} (V linear in γ)",
         f"MBSU          {found['memory_bound_speedup']:.2f} (were verifying free)",
-        *(
-            [
-                f"end to end    {end['target_only_ms'] / 1000:.2f} s → {end['speculative_ms'] / 1000:.2f} s: "
-                f"{end['speedup']:.2f}"
-            ]
-            if end
-            else []
-        ),
     ]
+    if end := found["end_to_end"]:
+        seconds = f"{end['target_only_ms'] / 1000:.2f} s → {end['speculative_ms'] / 1000:.2f} s"
+        lines.append(f"end to end    {seconds}: {end['speedup']:.2f}")
+    return lines

@@ -13,6 +13,7 @@ def finding_lines(summary: dict[str, Any]) -> list[str]:
         *_control(summary.get("control")),
         *(_schedulers(pair) for pair in summary.get("two_schedulers") or []),
         *(_slo(rate) for rate in summary.get("slo") or []),
+        *_prediction(summary.get("prediction")),
     ]
 
 
@@ -54,3 +55,14 @@ def _slo(found: dict[str, Any]) -> str:
     ratio = f", {found['slo_rate_ratio']:.2f} times the baseline's" if found["slo_rate_ratio"] else ""
     disturbed = f" (not to be believed: {'; '.join(found['reasons'])})" if found["reasons"] else ""
     return f"within the goodput, {found['workload']}, {found['arm']}: {known}{ratio}{disturbed}"
+
+
+def _prediction(prediction: dict[str, Any] | None) -> list[str]:
+    if not prediction:
+        return []
+    return [
+        f"speed model, {arm}: step times of held-out cells off by {found['step_error_median']:.0%} (median; p95 "
+        f"{found['step_error_p95']:.0%}), speedup within 5% in {found['speedup_within_5_percent']} of {found['cells']}"
+        for arm, found in prediction["errors"].items()
+        if found
+    ]

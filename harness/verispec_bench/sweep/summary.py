@@ -7,6 +7,7 @@ from verispec_bench.exactness import greedy_parity
 from verispec_bench.measure import RunData, measure
 from verispec_bench.record import ResultDirectory
 from verispec_bench.scenario import BASELINE, CONTROL, DEFAULT_BASELINE
+from verispec_bench.speedmodel.prediction import errors, predict
 from verispec_bench.stats import PairedComparison, Ratio
 from verispec_bench.sweep.control import control_coverage
 from verispec_bench.sweep.pairs import Records, Row, paired, whole_blocks
@@ -69,7 +70,18 @@ def summarise(results: ResultDirectory, complete: bool | None = None) -> dict[st
         "control": control_coverage(comparisons),
         "two_schedulers": schedulers,
         "slo": searches,
+        "prediction": _prediction(kept, names),
     }
+
+
+def _prediction(kept: dict[str, list[dict[str, Row]]], names: Sequence[str]) -> dict[str, Any] | None:
+    """The speed model's step times and speedups of closed-loop cells; None where there are too few of them."""
+    closed = {
+        cell: blocks for cell, blocks in kept.items() if blocks and blocks[0][BASELINE]["concurrency"] is not None
+    }
+    found = {name: predict(closed, name, BASELINE) for name in names if name != BASELINE}
+    cells = [cell for of_arm in found.values() for cell in of_arm]
+    return {"cells": cells, "errors": {name: errors(of_arm) for name, of_arm in found.items()}} if cells else None
 
 
 def _search_key(found: dict[str, Any]) -> tuple[Any, ...]:

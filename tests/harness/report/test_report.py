@@ -61,7 +61,8 @@ def test_table_has_a_line_for_each_comparison():
 
 def test_every_figure_is_drawn_and_none_without_data(tmp_path):
     names = {path.stem for path in draw_figures(summary(comparison(), comparison(0.6, 0.5, 0.7)), tmp_path)}
-    assert names == {"speedup_vs_batch", "p50_tpot_vs_batch", "p95_tpot_vs_batch", "acceptance"}
+    assert names == {"envelope", "speedup_vs_batch", "p50_tpot_vs_batch", "p95_tpot_vs_batch", "acceptance"}
+    assert (tmp_path / "envelope.svg").is_file()
     met = {"target-only": [drafted("target-only", None, 90.0)], "a": [drafted("a", 30.0, 80.0)]}
     assert not draw_figures({"scenario": "s", "comparisons": [], "arms": met}, tmp_path)
     met["b"] = [drafted("b", 60.0, 70.0), drafted("b", 60.0, None, concurrency=8)]

@@ -1,4 +1,4 @@
-"""A choice by match length wins where matches tell who is right, knows nothing of what it is judged by, and is priced."""
+"""A choice by match length wins where matches tell who is right, learns nothing of what it is judged by, is priced."""
 
 import numpy as np
 import pytest

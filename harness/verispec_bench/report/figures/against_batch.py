@@ -1,49 +1,21 @@
-"""The figures of a sweep, drawn from summary.json alone."""
+"""Ratios against the batch size that was really run: speedup, and the latencies that it is paid with."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from verispec_bench.report.frontier import draw_frontier
+from verispec_bench.report.figures.style import subplots
 from verispec_bench.report.table import line_label, load_label
 
 Comparison = dict[str, Any]
 LOSS = "#fbe9e7"
-STYLE: Any = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e0e0e0",
-    "legend.frameon": False,
-    "savefig.dpi": 150,
-}
 
 
-def draw_figures(summary: dict[str, Any], directory: Path) -> list[Path]:
-    """Draw every figure that the summary has data for; returns the files."""
-    directory.mkdir(parents=True, exist_ok=True)
-    drawn = []
-    with plt.rc_context(STYLE):
-        for name, draw in _FIGURES.items():
-            figure = draw(summary)
-            if figure is not None:
-                drawn.append(directory / f"{name}.png")
-                figure.savefig(drawn[-1], bbox_inches="tight")
-                plt.close(figure)
-    return drawn
-
-
-def _speedup(summary: dict[str, Any]) -> Figure | None:
+def draw_speedup(summary: dict[str, Any]) -> Figure | None:
+    """The speedup, above 1 where speculation wins."""
     return _against_batch(
         summary,
         "speedup",
@@ -53,7 +25,9 @@ def _speedup(summary: dict[str, Any]) -> Figure | None:
     )
 
 
-def _tpot(which: str) -> Callable[[dict[str, Any]], Figure | None]:
+def tpot_drawer(which: str) -> Callable[[dict[str, Any]], Figure | None]:
+    """What draws the ratio of "p50" or "p95" TPOT, below 1 where speculation wins."""
+
     def draw(summary: dict[str, Any]) -> Figure | None:
         return _against_batch(
             summary,
@@ -71,7 +45,7 @@ def _against_batch(summary: dict[str, Any], key: str, *, title: str, label: str,
     points = [c for c in summary["comparisons"] if c[key] is not None and c["batch_size_mean"]]
     if not points:
         return None
-    figure, axes = plt.subplots(figsize=(7.5, 4.6))
+    figure, axes = subplots(figsize=(7.5, 4.6))
     for index, (name, line) in enumerate(_lines(points).items()):
         _draw_line(axes, line, key, name, f"C{index}")
     axes.axhline(1.0, color="black", linewidth=1)
@@ -125,53 +99,3 @@ def _batch_axis(axes: Axes, sizes: list[float]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlim(min(sizes) / 1.3, max(sizes) * 1.45)
     axes.set_xlabel("batch size: running requests, mean of samples in steady state (c: concurrency)")
-
-
-def _acceptance(summary: dict[str, Any]) -> Figure | None:
-    """How many drafts each verification round kept."""
-    cells = [cell for arm in summary["arms"].values() for cell in arm if cell["accepted_per_round"]]
-    if not cells:
-        return None
-    workloads = list(dict.fromkeys(cell["workload"] for cell in cells))
-    figure, panels = plt.subplots(1, len(workloads), figsize=(7.5, 3.4), sharey=True, squeeze=False)
-    for axes, workload in zip(panels[0], workloads, strict=True):
-        lines = [cell for cell in cells if cell["workload"] == workload]
-        for index, cell in enumerate(lines):
-            histogram = {int(kept): count for kept, count in cell["accepted_per_round"].items()}
-            rounds = sum(histogram.values())
-            offset = 0.8 * (index - (len(lines) - 1) / 2) / len(lines)
-            axes.bar([kept + offset for kept in histogram], [count / rounds for count in histogram.values()],
-                     width=0.8 / len(lines), label=f"{load_label(cell)}, {cell['arm']}")  # fmt: skip
-        axes.set_title(workload, loc="left")
-        axes.set_xlabel("drafts kept in a round (0: only the repair)")
-        axes.xaxis.set_major_locator(FixedLocator(range(200)))
-    panels[0][0].set_ylabel("share of rounds with a draft")
-    panels[0][-1].legend(fontsize=8)
-    figure.suptitle("Accepted-length distribution", x=0.02, ha="left")
-    figure.tight_layout()
-    return figure
-
-
-_FIGURES: dict[str, Callable[[dict[str, Any]], Figure | None]] = {
-    "speedup_vs_batch": _speedup,
-    "p50_tpot_vs_batch": _tpot("p50"),
-    "p95_tpot_vs_batch": _tpot("p95"),
-    "acceptance": _acceptance,
-    "drafter_frontier": draw_frontier,
-}
-
-
-def draw_step_costs(costs: dict[str, Any], path: Path) -> None:
-    """What a step costs by its tokens, as `verispec calibrate` measured it."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(7.5, 4.6))
-        milliseconds = [1000 * seconds for seconds in costs["seconds"]]
-        axes.plot(costs["tokens"], milliseconds, marker="o", color="C0")
-        axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda tokens, _: f"{tokens:g}"))
-        axes.set_ylim(0, None)
-        axes.set_xlabel("tokens in the step: one for each request, and the drafts")
-        axes.set_ylabel("milliseconds")
-        axes.set_title("What a step costs", loc="left")
-        figure.savefig(path, bbox_inches="tight")
-        plt.close(figure)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from verispec_bench.report.figures.style import subplots
 from verispec_bench.report.table import load_label, setting_label
 from verispec_bench.scenario import BASELINE
 
@@ -34,7 +34,7 @@ def draw_frontier(summary: dict[str, Any]) -> Figure | None:
     arms = dict.fromkeys(cell["arm"] for panel in panels.values() for cell in panel.drafted)
     color = {arm: f"C{index}" for index, arm in enumerate(arms)}
     size = (max(7.5, 3.2 * len(panels)), 3.1 * len(MEASURES))
-    figure, grid = plt.subplots(len(MEASURES), len(panels), figsize=size, squeeze=False, sharex="col", sharey="row")
+    figure, grid = subplots(len(MEASURES), len(panels), figsize=size, squeeze=False, sharex="col", sharey="row")
     for row, (measure, label) in zip(grid, MEASURES.items(), strict=True):
         for axes, (name, panel) in zip(row, panels.items(), strict=True):
             _draw_panel(axes, measure, panel, color)

@@ -1,0 +1,45 @@
+"""The figures of a sweep, drawn from summary.json alone: one file each."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from verispec_bench.report.figures.acceptance import draw_acceptance
+from verispec_bench.report.figures.against_batch import draw_speedup, tpot_drawer
+from verispec_bench.report.figures.envelope import draw_envelope
+from verispec_bench.report.figures.frontier import draw_frontier
+from verispec_bench.report.figures.position import draw_positions
+from verispec_bench.report.figures.prediction import draw_prediction
+from verispec_bench.report.figures.step_split import draw_step_split
+from verispec_bench.report.figures.style import STYLE
+
+__all__ = ["FIGURES", "draw_figures"]
+
+FIGURES: dict[str, Callable[[dict[str, Any]], Figure | None]] = {
+    "envelope": draw_envelope,
+    "speedup_vs_batch": draw_speedup,
+    "p50_tpot_vs_batch": tpot_drawer("p50"),
+    "p95_tpot_vs_batch": tpot_drawer("p95"),
+    "acceptance": draw_acceptance,
+    "positions": draw_positions,
+    "step_split": draw_step_split,
+    "prediction": draw_prediction,
+    "drafter_frontier": draw_frontier,
+}
+
+
+def draw_figures(summary: dict[str, Any], directory: Path) -> list[Path]:
+    """Draw every figure that the summary has data for, as PNG and SVG; returns the PNG files."""
+    directory.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    with mpl.rc_context(STYLE):
+        for name, draw in FIGURES.items():
+            figure = draw(summary)
+            if figure is not None:
+                drawn.append(directory / f"{name}.png")
+                figure.savefig(drawn[-1], bbox_inches="tight")
+                figure.savefig(drawn[-1].with_suffix(".svg"), bbox_inches="tight")
+    return drawn

@@ -1,0 +1,95 @@
+"""Predicted against measured: each cell by a model that was fitted to all others."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from verispec_bench.speedmodel.step_time import StepTime, Work
+
+LEAST_CELLS = 3
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a server did, in how many seconds, and the tokens of its answers."""
+
+    work: Work
+    seconds: float
+    tokens: float
+
+    def __add__(self, other: "Run") -> "Run":
+        return Run(self.work + other.work, self.seconds + other.seconds, self.tokens + other.tokens)
+
+
+def predict(blocks: Mapping[str, Sequence[Mapping[str, Row]]], arm: str, baseline: str) -> list[dict[str, Any]]:
+    """Step times and speedup of an arm in each cell, held out in its turn.
+
+    What is predicted from: how many steps each server made, and what was in them. Acceptance is thus as measured, time
+    is not.
+
+    Args:
+        blocks: of each closed-loop cell, the rows of cells.csv by arm.
+        arm, baseline: who is compared.
+
+    Returns:
+        One entry for each cell; none where there are too few cells, or a server did not count its steps.
+
+    """
+    runs = {
+        cell: tuple(_runs([block[name] for block in rows]) for name in (baseline, arm)) for cell, rows in blocks.items()
+    }
+    runs = {cell: both for cell, both in runs.items() if all(both)}
+    if len(runs) < LEAST_CELLS:
+        return []
+    found = []
+    for cell, both in runs.items():
+        others = [run for other, known in runs.items() if other != cell for of_arm in known for run in of_arm]
+        model = StepTime.fitted([run.work for run in others], [run.seconds for run in others])
+        base, ours = (reduce(add, of_arm) for of_arm in both)
+        base_s, ours_s = model.seconds(base.work), model.seconds(ours.work)
+        found.append(
+            {
+                "cell": cell,
+                "arm": arm,
+                "baseline": baseline,
+                "step_ms": 1000 * ours.seconds / ours.work.steps,
+                "step_ms_predicted": 1000 * ours_s / ours.work.steps,
+                "baseline_step_ms": 1000 * base.seconds / base.work.steps,
+                "baseline_step_ms_predicted": 1000 * base_s / base.work.steps,
+                "speedup": ours.tokens / ours.seconds / (base.tokens / base.seconds),
+                "speedup_predicted": ours.tokens / ours_s / (base.tokens / base_s),
+            }
+        )
+    return found
+
+
+def errors(predictions: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """How far off they are: relative errors of step times, median and p95, and how many speedups lie within 5%."""
+    if not predictions:
+        return None
+    steps = [abs(p[f"{key}_predicted"] / p[key] - 1) for p in predictions for key in ("step_ms", "baseline_step_ms")]
+    off = [abs(p["speedup_predicted"] / p["speedup"] - 1) for p in predictions]
+    return {
+        "cells": len(predictions),
+        "step_error_median": float(np.median(steps)),
+        "step_error_p95": float(np.percentile(steps, 95)),
+        "speedup_error_median": float(np.median(off)),
+        "speedup_within_5_percent": sum(error <= 0.05 for error in off),
+    }
+
+
+def _runs(rows: Sequence[Row]) -> list[Run]:
+    """Empty where a run does not tell its steps."""
+    works = [Work.of(row) for row in rows]
+    if any(work is None for work in works):
+        return []
+    return [
+        Run(work, float(row["duration"]), float(row["total_output_tokens"]))
+        for work, row in zip(works, rows, strict=True)
+        if work
+    ]

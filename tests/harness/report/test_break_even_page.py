@@ -1,0 +1,36 @@
+"""The page works from a file: its scripts run without complaint, and compute what Python does."""
+
+from tests.harness.report.browser import needs_browser, opened
+from verispec_bench.report.break_even import write_break_even
+from verispec_bench.speedmodel import WORKED, break_even
+from verispec_bench.speedmodel.presets import worked_presets
+
+
+@needs_browser
+def test_the_worked_scenarios_come_out_as_in_python(tmp_path):
+    presets = worked_presets()
+    for name, preset in zip(WORKED, presets, strict=True):
+        found = break_even(WORKED[name].costs, WORKED[name].alpha, WORKED[name].request)
+        page, complaints = opened(write_break_even(tmp_path / f"{name}.html", [preset, *presets]))
+        assert complaints == []
+        assert 'data-ready="true"' in page
+        assert f"{found['speedup']:.2f}× — speculation {'wins' if found['speedup'] > 1 else 'loses'}" in page
+        assert f"{found['expected_tokens']:.3f} tokens in a round of {found['round_ms']:.1f} ms" in page
+        assert f"α = {found['break_even_alpha']:.2f}, or V = {found['break_even_verify_ms']:.1f} ms" in page
+        assert f"γ = {found['best_gamma']}: {found['best_gamma_speedup']:.2f}×" in page
+        assert page.count("<svg") == 3
+        assert page.count("<polyline") == 3
+    assert "3.62 s → 1.73 s: 2.09×" in opened(tmp_path / "code_assistant.html")[0]
+
+
+@needs_browser
+def test_a_setting_in_the_address_is_taken(tmp_path):
+    page = write_break_even(tmp_path / "page.html", worked_presets())
+    setting = "#alpha=0.5&gamma=2&target_ms=10&draft_ms=0&verify_ms=10&overhead_ms=0&batch=1&prefill_ms=0&tokens=10"
+    assert "1.75× — speculation wins" in opened(page, setting)[0]
+
+
+def test_nothing_is_fetched_from_elsewhere(tmp_path):
+    text = write_break_even(tmp_path / "page.html", worked_presets()).read_text(encoding="utf-8")
+    assert text.count("http") == text.count("http://www.w3.org/2000/svg")
+    assert "src=" not in text
