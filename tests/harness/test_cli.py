@@ -13,26 +13,15 @@ from tests.fakes.server import FakeServer, serving
 from tests.harness.sweep.test_sweep import VERISPEC, verispec
 from tests.plugin.release.example import manifest
 from verispec.release.digest import value_digest
+from verispec_bench.cli import app
 
 FAKE_PYTHON = str(Path(__file__).parents[1] / "fakes" / "python")
 
 
-@pytest.mark.parametrize(
-    "verb",
-    [
-        "doctor",
-        "fetch-model",
-        "serve",
-        "sweep",
-        "verify",
-        "report",
-        "bench",
-        "manifest",
-        "calibrate",
-        "breakeven",
-        "replay",
-    ],
-)
+VERBS = sorted(command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands)
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(verb):
     result = verispec(verb, "--help")
     assert result.returncode == 0
@@ -44,6 +33,11 @@ def test_every_verb_has_help(verb):
     [
         (["sweep", "no/such.yaml"], 2, "no/such.yaml: no such scenario file"),
         (["report", "no/such/dir"], 2, "is no result directory"),
+        (["adopt", "no/such/dir"], 2, "is no result directory"),
+        (["replay"], 2, "no trace file"),
+        (["replay", "no/such.jsonl"], 2, "no/such.jsonl: cannot be read"),
+        (["breakeven", "--alpha", ".5"], 2, "a setting needs --gamma, --target-ms, --draft-ms, --verify-ms too"),
+        (["breakeven", "--from", "results"], 2, "a setting needs --alpha"),
         (["serve", "scenarios/demo.yaml", "--arm", "nope"], 2, "no arm 'nope'"),
         (["bench", "--base-url", "http://127.0.0.1:9"], 3, "no OpenAI-compatible server answers there"),
         (["doctor", "--python", "/no/python"], 1, ""),

@@ -3,11 +3,25 @@
 import signal
 import sys
 
-from verispec_bench.cli import bench, breakeven, calibrate, doctor, lab, manifest, mock, replay, serve, sweep, verify
+from verispec_bench.cli import (
+    adopt,
+    bench,
+    breakeven,
+    calibrate,
+    doctor,
+    lab,
+    manifest,
+    mock,
+    replay,
+    serve,
+    sweep,
+    verify,
+)
 from verispec_bench.cli.app import app, say_fault
 from verispec_bench.errors import InfrastructureFailed, VerispecError
 
 __all__ = [
+    "adopt",
     "app",
     "bench",
     "breakeven",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def replay(
-    files: Annotated[list[Path], typer.Argument(help="Acceptance traces, .jsonl or .jsonl.gz.")],
+    files: Annotated[list[Path] | None, typer.Argument(help="Acceptance traces, .jsonl or .jsonl.gz.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Traces of each file, from its beginning.")] = 300,
     batch: Annotated[
         list[int] | None, typer.Option(min=1, help="Batch size, repeatable; default: 1 16 128 512.")
@@ -24,9 +24,17 @@ def replay(
     bill_file: Annotated[
         Path | None, typer.Option("--bill", help="Costs as JSON; default: the published ones.")
     ] = None,
+    export_from: Annotated[
+        Path | None, typer.Option("--export", help="Write DIR/traces from a sweep's result directory instead.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """What do the drafters of these traces bring, alone and chosen between, when each is paid for?"""
+    if export_from:
+        _export(export_from)
+        return
+    if not files:
+        raise UnusableInput("no trace file: name one, or a result directory with --export")
     from verispec_bench.speedmodel.replay import PUBLISHED, Bill, read_traces
     from verispec_bench.speedmodel.replay import replay as replayed
 
@@ -45,6 +53,14 @@ def replay(
         say(_gap(of_file), out)
     say(f"costs: {bill.source}", out)
     say("oracles look ahead: they verify just what is kept; the others know only the text so far", out)
+
+
+def _export(path: Path) -> None:
+    from verispec_bench.record import ResultDirectory
+    from verispec_bench.speedmodel.replay.export import export
+
+    *traces, bill = export(ResultDirectory.open(path), path / "traces")
+    say(f"now: verispec replay {' '.join(map(str, traces))} --bill {bill}", out)
 
 
 def _gap(results: "list[Result]") -> str:
