@@ -1,7 +1,7 @@
 """Of the drafts at each position, given that those before were kept: how many were kept?"""
 
 from itertools import cycle
-from typing import Any
+from typing import Any, Literal
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from verispec_bench.report.figures.style import subplots
 from verispec_bench.report.table import load_label
 
-DASHES = ("-", "--", ":", "-.")
+DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 LEAST_ROUNDS = 20
 """Rounds that reached a position, below which its rate is not drawn."""
 
