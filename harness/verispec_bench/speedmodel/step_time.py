@@ -1,7 +1,7 @@
 """How long does a run take? Fitted to runs: what a step costs, and each token in it.
 
-Seconds = a·steps + b·decoded + d·drafts + p·prompt tokens + c·KV tokens, no weight negative: sums over the run's steps,
-so that no step needs to be timed by itself. An error of 1% counts alike in short runs and long ones.
+Seconds = a·steps + r·rounds + b·decoded + d·drafts + p·prompt tokens + c·KV tokens, no weight negative: sums over the
+run's steps, so that no step needs to be timed by itself. An error of 1% counts alike in short runs and long ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,6 +21,7 @@ class Work:
 
     Attributes:
         steps: of the engine.
+        rounds: steps that drafted and verified.
         decoded: request-steps that decoded: tokens that were neither a first token nor an accepted draft.
         drafts: drafted tokens in the target's passes.
         prompt_tokens: that were read.
@@ -29,6 +30,7 @@ class Work:
     """
 
     steps: float
+    rounds: float
     decoded: float
     drafts: float
     prompt_tokens: float
@@ -43,6 +45,7 @@ class Work:
         context = row["input_len_mean"] + row["output_len_mean"] / 2
         return cls(
             steps=row["engine_steps"],
+            rounds=row.get("verify_steps") or 0,
             decoded=decoded,
             drafts=row.get("draft_tokens") or 0,
             prompt_tokens=row["total_input_tokens"],
@@ -58,6 +61,7 @@ class StepTime:
     """The fitted costs, seconds for one of each."""
 
     step_s: float
+    round_s: float
     decoded_s: float
     draft_s: float
     prompt_token_s: float

@@ -5,12 +5,13 @@ import pytest
 from verispec_bench.speedmodel.prediction import errors, predict
 from verispec_bench.speedmodel.step_time import StepTime, Work
 
-TRUE = StepTime(step_s=0.05, decoded_s=0.002, draft_s=0.0015, prompt_token_s=0.001, kv_token_s=1e-6)
+TRUE = StepTime(step_s=0.05, round_s=0.02, decoded_s=0.002, draft_s=0.0015, prompt_token_s=0.001, kv_token_s=1e-6)
 
 
 def row(steps, tokens, completed=4, drafts=0, accepted=0, prompt=100, speed=1.0):
     made = {
-        "engine_steps": steps, "total_output_tokens": tokens, "completed": completed,
+        "engine_steps": steps, "verify_steps": steps if drafts else None,
+        "total_output_tokens": tokens, "completed": completed,
         "accepted_tokens": accepted or None, "draft_tokens": drafts or None,
         "total_input_tokens": prompt * completed, "input_len_mean": prompt,
         "output_len_mean": tokens / completed, "concurrency": 1,
@@ -37,7 +38,7 @@ CELLS = {
 
 def test_work_is_counted_from_a_run():
     work = Work.of(row(90, 100, completed=4, drafts=50, accepted=30, prompt=100))
-    assert work == Work(steps=90, decoded=66, drafts=50, prompt_tokens=400, kv_tokens=66 * 112.5)
+    assert work == Work(steps=90, rounds=90, decoded=66, drafts=50, prompt_tokens=400, kv_tokens=66 * 112.5)
     assert Work.of(row(90, 100) | {"engine_steps": None}) is None
 
 
