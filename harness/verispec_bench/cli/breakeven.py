@@ -1,12 +1,15 @@
 """`breakeven`: what does speculation bring at these costs, and what would it take?"""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from verispec_bench.cli.app import Json, app, err, out, say
 from verispec_bench.errors import UnusableInput
+
+if TYPE_CHECKING:
+    from verispec_bench.speedmodel import Round, WholeRequest
 
 Ms = float | None
 
@@ -32,17 +35,11 @@ def breakeven(
 
     With --html the setting may be left out: the page has the worked scenarios, and those of a sweep.
     """
-    from verispec_bench.report.break_even import write_break_even
-    from verispec_bench.speedmodel import Round, WholeRequest, break_even
-    from verispec_bench.speedmodel.presets import measured_presets, preset, worked_presets
+    from verispec_bench.speedmodel import break_even
+    from verispec_bench.speedmodel.presets import preset
 
-    given = {
-        "--alpha": alpha,
-        "--gamma": gamma,
-        "--target-ms": target_ms,
-        "--draft-ms": draft_ms,
-        "--verify-ms": verify_ms,
-    }
+    given = {"--alpha": alpha, "--gamma": gamma, "--target-ms": target_ms, "--draft-ms": draft_ms,
+             "--verify-ms": verify_ms}  # fmt: skip
     missing = [name for name, value in given.items() if value is None]
     if missing and (not html or len(missing) < len(given)):
         raise UnusableInput(f"a setting needs {', '.join(missing)} too")
@@ -50,28 +47,46 @@ def breakeven(
         raise UnusableInput("--from is for the page: name it with --html")
     if (prefill_ms is None) != (tokens is None):
         raise UnusableInput("--prefill-ms and --tokens belong together: a request's prompt and its answer")
-    request = None if prefill_ms is None or tokens is None else WholeRequest(prefill_ms, tokens, queue_ms)
-    presets, found = worked_presets(), None
-    if not (alpha is None or gamma is None or target_ms is None or draft_ms is None or verify_ms is None):
-        if target_ms <= 0:
-            raise UnusableInput(f"--target-ms {target_ms:g}: a step of the target takes some time")
-        if verify_ms + draft_ms + overhead_ms == 0:
-            raise UnusableInput("--verify-ms, --draft-ms and --overhead-ms are all 0: a round takes some time")
-        costs = Round(target_ms, draft_ms, verify_ms, overhead_ms, gamma)
+    found, asked = None, []
+    if alpha is not None and gamma and target_ms is not None and draft_ms is not None and verify_ms is not None:
+        costs = _round(target_ms, draft_ms, verify_ms, overhead_ms, gamma)
+        request = _request(prefill_ms, tokens, queue_ms)
         found = break_even(costs, alpha, request)
-        presets.insert(0, preset("as asked for", costs, alpha, request))
+        asked = [preset("as asked for", costs, alpha, request)]
         if as_json:
             out.print_json(data=found)
         else:
             say("\n".join(_lines(found, verify_ms)), out)
     if html:
-        if results:
-            from verispec_bench.record import ResultDirectory
-
-            presets[:0] = measured_presets(ResultDirectory(results).summary())
-        say(f"page: {write_break_even(html, presets)}", err if as_json else out)
+        say(f"page: {_write_page(html, asked, results)}", err if as_json else out)
     if found and found["speedup"] < 1:
         raise typer.Exit(1)
+
+
+def _round(target_ms: float, draft_ms: float, verify_ms: float, overhead_ms: float, gamma: int) -> "Round":
+    from verispec_bench.speedmodel import Round
+
+    if target_ms <= 0:
+        raise UnusableInput(f"--target-ms {target_ms:g}: a step of the target takes some time")
+    if verify_ms + draft_ms + overhead_ms == 0:
+        raise UnusableInput("--verify-ms, --draft-ms and --overhead-ms are all 0: a round takes some time")
+    return Round(target_ms, draft_ms, verify_ms, overhead_ms, gamma)
+
+
+def _request(prefill_ms: float | None, tokens: int | None, queue_ms: float) -> "WholeRequest | None":
+    from verispec_bench.speedmodel import WholeRequest
+
+    return None if prefill_ms is None or tokens is None else WholeRequest(prefill_ms, tokens, queue_ms)
+
+
+def _write_page(path: Path, asked: list[dict[str, Any]], results: Path | None) -> Path:
+    """What was asked for first, then the cells of a sweep, then the worked scenarios."""
+    from verispec_bench.record import ResultDirectory
+    from verispec_bench.report.break_even import write_break_even
+    from verispec_bench.speedmodel.presets import measured_presets, worked_presets
+
+    measured = measured_presets(ResultDirectory(results).summary()) if results else []
+    return write_break_even(path, [*asked, *measured, *worked_presets()])
 
 
 def _lines(found: dict[str, Any], verify_ms: float) -> list[str]:
