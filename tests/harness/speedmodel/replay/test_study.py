@@ -52,7 +52,19 @@ def test_a_selector_verifies_its_window_and_keeps_no_more():
     plan = selector.plan(*known[0])
     assert (plan.committed <= plan.verified).all()
     assert (plan.committed <= np.maximum(*known[0][0].step_lengths.values())).all()
-    assert (plan.billed["ngram"] ^ plan.billed["eagle"]).all()
+    assert ((plan.billed["ngram"] ^ plan.billed["eagle"]) == (plan.verified > 1)).all()
+
+
+def test_where_drafts_do_not_pay_nothing_is_drafted_and_nobody_is_billed():
+    """At batch 512 a pass costs what its tokens cost, and outside the copies next to nothing is right."""
+    hopeless = [trace(seed) for seed in range(4)]
+    for each in hopeless:
+        each.step_lengths["eagle"][:] = 1
+    known = [(each, match_lengths(each)) for each in hopeless]
+    plan = Selector.learned(known, ["ngram", "eagle"], PUBLISHED, 512).plan(*known[0])
+    alone = plan.verified == 1
+    assert 0.4 < alone.mean() < 0.7
+    assert not (plan.billed["ngram"] | plan.billed["eagle"])[alone].any()
 
 
 def test_mixed_batches_are_served_too():
