@@ -81,7 +81,8 @@ def test_every_metric_of_server_and_machine_is_there_on_a_real_server(servers):
 
     async def measured():
         async with ServerWatch(served.base_url, lambda: 1) as watch, ResourceWatch(served.pid) as resources:
-            requests = [Request(prompt, Sampling(48)) for prompt in load_prompts("code-edit", seed=12)[:4]]
+            sampling = Sampling(96, ignore_eos=True)  # long enough for samples in steady state, however fast it is
+            requests = [Request(prompt, sampling) for prompt in load_prompts("code-edit", seed=12)[:8]]
             load = await run_load(Target(served.base_url, served.model), requests, concurrency=2, timeout_s=300)
         return measure(RunData((load.records,), watch.window(closed_plateau(1)), resources.window()))
 
