@@ -27,10 +27,10 @@ TOKENS = 64
 
 
 async def clocks(base_url: str) -> dict[str, float]:
-    """The counters of the server's worker."""
+    """The counters of the server's worker, but for those by position."""
     async with aiohttp.ClientSession() as session:
         (worker,) = await plugin_status(session, base_url)
-    return dict(worker["counters"])
+    return {name: value for name, value in worker["counters"].items() if not isinstance(value, list)}
 
 
 async def shares(scenario: Scenario, server: ServerProcess, rule: str) -> list[dict[str, Any]]:
