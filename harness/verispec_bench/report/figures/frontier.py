@@ -45,8 +45,8 @@ def draw_frontier(summary: dict[str, Any]) -> Figure | None:
         axes.set_xlabel("drafts kept, %")
     figure.suptitle("Drafters: what is kept, and what it is worth", x=0.02, ha="left")
     dots = [Line2D([], [], marker="o", linestyle="", color=shade, label=arm) for arm, shade in color.items()]
-    figure.legend(handles=dots, loc="upper right", ncols=len(dots), fontsize=9)
-    figure.tight_layout()
+    figure.tight_layout(rect=(0, 0.06, 1, 1))
+    figure.legend(handles=dots, loc="lower center", ncols=len(dots), fontsize=9)
     return figure
 
 
