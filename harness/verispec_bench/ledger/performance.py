@@ -33,6 +33,7 @@ def envelope(summary: dict[str, Any], arm: str, thresholds: Thresholds) -> list[
             "speedup": comparison["speedup"],
             "speedup_low": comparison["speedup_low"],
             "p95_tpot_ratio": comparison["p95_tpot_ratio"],
+            "valid": comparison["valid"],
             "inside": not (outside := _outside(comparison, thresholds)),
             "because": outside,
         }
@@ -88,7 +89,7 @@ def _same(release: dict[str, Any], measured: dict[str, Any], file: str) -> Entry
 
 def _measured(summary: dict[str, Any], cells: Sequence[dict[str, Any]], file: str) -> Entry:
     claim = "measured against a matched target-only server, undisturbed, to the end"
-    invalid = sum(any(reason.startswith("invalid") for reason in cell["because"]) for cell in cells)
+    invalid = sum(not cell["valid"] for cell in cells)
     again = "verispec sweep SCENARIO --resume --out DIR, on a quiet machine"
     if not cells:
         return Entry(claim, "open", "no cell was compared", file=file, would_close=again)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from scipy.optimize import brentq
+
 
 def expected_tokens(alpha: float, gamma: int) -> float:
     """E[N] = 1 + α + … + α^γ: each draft is accepted independently with probability α.
@@ -26,8 +28,4 @@ def independent_acceptance(tokens: float, gamma: int) -> float | None:
     """The α of independent acceptance with E[N] = tokens; None where no α has it (outside [1, γ + 1])."""
     if not 1 <= tokens <= gamma + 1:
         return None
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if expected_tokens(middle, gamma) < tokens else (low, middle)
-    return high
+    return float(brentq(lambda alpha: expected_tokens(alpha, gamma) - tokens, 0.0, 1.0))
