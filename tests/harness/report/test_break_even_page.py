@@ -26,7 +26,8 @@ def test_the_worked_scenarios_come_out_as_in_python(tmp_path):
 @needs_browser
 def test_a_setting_in_the_address_is_taken(tmp_path):
     page = write_break_even(tmp_path / "page.html", worked_presets())
-    setting = "#alpha=0.5&gamma=2&target_ms=10&draft_ms=0&verify_ms=10&overhead_ms=0&batch=1&prefill_ms=0&tokens=10&queue_ms=5"
+    costs = "target_ms=10&draft_ms=0&verify_ms=10&overhead_ms=0&batch=1"
+    setting = f"#alpha=0.5&gamma=2&{costs}&queue_ms=5&prefill_ms=0&tokens=10"
     opened_page = opened(page, setting)[0]
     assert "1.75× — speculation wins" in opened_page
     assert "105 ms → 62 ms" in opened_page  # the wait is in both
