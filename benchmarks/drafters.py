@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from verispec.control import Controller, Step
+from verispec.control import Batch, Controller, Step
 from verispec.drafting import DraftRequest, make_drafter
 from verispec.settings import ControlSettings
 
@@ -46,7 +46,8 @@ def measure(name: str, batch: int) -> dict[str, Any]:
         lengths = controller.choose(requests, proposals, [], LENGTH * batch)
         tokens = batch + sum(lengths)
         controller.step_ended(
-            Step(tokens, batch, LENGTH * batch, 0.02 + 2e-4 * tokens), {r.request_id: [1] for r in requests}
+            Step(Batch(batch, LENGTH * batch), sum(lengths), 0.02 + 2e-4 * tokens),
+            {r.request_id: [1] for r in requests},
         )
         if step >= STEPS // 3:  # the histories are indexed, and costs are known
             drafted += sum(len(proposal.token_ids) for proposal in proposals)

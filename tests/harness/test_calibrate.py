@@ -19,6 +19,7 @@ CONTROL = {
         "kv_token_s": 1e-6,
         "request_s": 1e-4,
         "drafts_s": 1e-3,
+        "prompt_token_s": -4e-4,
     },
 }
 SERVER = {"control": CONTROL, "answer_tokens": 4, "chunk_s": 0.001}

@@ -50,6 +50,7 @@ def _table(costs: dict[str, Any]) -> Table:
         table.add_row(str(tokens), f"{1000 * seconds:.1f}", f"{1000 * seconds / tokens:.2f}", f"{steps:.0f}")
     table.caption = (
         f"and {1e6 * costs['kv_token_s']:.2f} µs for each token in the KV caches, "
-        f"{1000 * costs['request_s']:.2f} ms for each request, {1000 * costs['drafts_s']:.2f} ms for any drafts"
+        f"{1000 * costs['request_s']:.2f} ms for each request, {1000 * costs['drafts_s']:.2f} ms for any drafts, "
+        f"{1000 * costs['prompt_token_s']:+.2f} ms for each token that is read of a prompt"
     )
     return table

@@ -4,6 +4,6 @@ from verispec.control.acceptance import AcceptanceWatch
 from verispec.control.calibration import Calibration, Costs
 from verispec.control.controller import Controller
 from verispec.control.fallback import Fallback, Reason
-from verispec.control.step_costs import Step
+from verispec.control.step_costs import Batch, Step
 
-__all__ = ["AcceptanceWatch", "Calibration", "Controller", "Costs", "Fallback", "Reason", "Step"]
+__all__ = ["AcceptanceWatch", "Batch", "Calibration", "Controller", "Costs", "Fallback", "Reason", "Step"]

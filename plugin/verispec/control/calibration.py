@@ -13,8 +13,9 @@ class Costs(BaseModel):
         tokens: scheduled tokens, ascending.
         seconds: of a step with so many.
         steps: how many such steps were measured, older ones counting less.
-        kv_token_s, request_s, drafts_s: seconds for each token in the KV caches, for each request, and for having any
-            drafts at all.
+        kv_token_s, request_s, drafts_s, prompt_token_s: seconds for each token in the KV caches, for each request, for
+            having any drafts at all, and for each token that is read of a prompt (more than any token; often less
+            than nothing, for it is not sampled at).
 
     """
 
@@ -26,6 +27,7 @@ class Costs(BaseModel):
     kv_token_s: float
     request_s: float
     drafts_s: float
+    prompt_token_s: float = 0.0
 
     @model_validator(mode="after")
     def _is_a_table(self) -> "Costs":

@@ -19,6 +19,7 @@ def draft_lengths(
     seconds: NDArray[np.float64],
     slack_s: NDArray[np.float64] | None = None,
     tpot_target_s: float | None = None,
+    prompts_s: float = 0.0,
 ) -> list[int]:
     """How many drafts of each request to submit.
 
@@ -26,10 +27,11 @@ def draft_lengths(
         chances: float64 [requests, most drafts], of each draft to be kept if those before it are; beyond a request's
             last draft anything.
         counts: int64 [requests], drafts of each.
-        seconds: float64 [n + 1], of a step with 0, 1, … n drafts; more are not submitted.
+        seconds: float64 [n + 1], of decoding with 0, 1, … n drafts; more are not submitted.
         slack_s: float64 [requests], by how much each request's step may take longer than its expected tokens would
             without drafts; None: it does not matter.
         tpot_target_s: seconds per token that no request is to exceed, where that can be; None: there is no such target.
+        prompts_s: seconds that the step takes besides, whatever is drafted.
 
     """
     requests, most = chances.shape
@@ -49,7 +51,7 @@ def draft_lengths(
             fits[0] = True
             speed[~fits] = 0
         if tpot_target_s is not None:
-            excess = np.maximum(seconds[:, None] / expected - tpot_target_s, 0.0).sum(axis=1)
+            excess = np.maximum((seconds[:, None] + prompts_s) / expected - tpot_target_s, 0.0).sum(axis=1)
             speed[excess > excess[speed > 0].min() + 1e-12] = 0
     lengths: list[int] = np.bincount(rows[: speed.argmax()], minlength=requests).tolist()
     return lengths

@@ -1,7 +1,7 @@
 """Decides in each step how much of each request's draft is submitted, from costs and acceptance that it measures."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from verispec.control.calibration import Costs
 from verispec.control.choice import draft_lengths
 from verispec.control.estimates import AcceptanceEstimates
-from verispec.control.step_costs import ENOUGH, Step, StepCosts
+from verispec.control.step_costs import ENOUGH, Batch, Step, StepCosts
 from verispec.drafting import DraftRequest, Proposal
 from verispec.settings import ControlSettings
 
@@ -89,16 +89,17 @@ class Controller:
         self.choices = Choices()
 
     def step_ended(self, step: Step, committed: Mapping[str, Sequence[int]]) -> None:
-        """A decoding step was measured in which these requests, and no others, committed tokens."""
+        """A step was measured in which these requests, and no others, committed tokens."""
         self.costs.observe(step)
-        without, as_it_was = self.costs.seconds(np.array([step.requests, step.tokens]), step.requests, step.kv_tokens)
-        target_only_s = step.seconds * float(without / as_it_was)  # a step without drafts would have been as unlucky
+        decoding_s, prompts_s = self._without_drafts(step.batch)
+        luck = step.seconds / float(self.costs.seconds(step.batch, np.array([step.drafts]))[0])
+        target_only_s = {key: luck * (len(tokens) * decoding_s + prompts_s) for key, tokens in committed.items()}
         self.choices.spent_seconds += step.seconds
-        self.choices.target_only_seconds += target_only_s * sum(map(len, committed.values())) / max(len(committed), 1)
-        for request_id, tokens in committed.items():
+        self.choices.target_only_seconds += sum(target_only_s.values()) / max(len(committed), 1)
+        for request_id, seconds in target_only_s.items():
             account = self._account(request_id)
             account.spent_s += step.seconds
-            account.target_only_s += target_only_s * len(tokens)
+            account.target_only_s += seconds
 
     def committed(self, request_id: str, token_ids: Sequence[int]) -> None:
         """These tokens came next: hold the latest draft against them."""
@@ -112,7 +113,12 @@ class Controller:
         account.comparable = 0
 
     def choose(
-        self, requests: Sequence[DraftRequest], proposals: Sequence[Proposal], others: Sequence[str], kv_tokens: int
+        self,
+        requests: Sequence[DraftRequest],
+        proposals: Sequence[Proposal],
+        others: Sequence[str],
+        kv_tokens: int,
+        prompt_tokens: int = 0,
     ) -> list[int]:
         """How many drafts of each proposal to submit.
 
@@ -124,6 +130,7 @@ class Controller:
             proposals: one for each.
             others: requests that the next step decodes without a draft.
             kv_tokens: in the caches of all of them.
+            prompt_tokens: that the next step reads besides.
 
         """
         ids = [request.request_id for request in requests]
@@ -132,7 +139,8 @@ class Controller:
         if self._settings.mode == "fixed":
             lengths: list[int] = counts.tolist()
         else:
-            lengths = self._best([*ids, *others], chances, counts, kv_tokens)[: len(ids)]
+            batch = Batch(len(ids) + len(others), kv_tokens, prompt_tokens)
+            lengths = self._best([*ids, *others], chances, counts, batch)[: len(ids)]
         for row, (request_id, proposal, length) in enumerate(zip(ids, proposals, lengths, strict=True)):
             account = self._account(request_id)
             account.draft, account.source = proposal.token_ids, proposal.source
@@ -167,32 +175,32 @@ class Controller:
         ids: Sequence[str],
         chances: NDArray[np.float64],
         counts: NDArray[np.int64],
-        kv_tokens: int,
+        batch: Batch,
     ) -> list[int]:
         """How many drafts of each request to submit; the first requests have some, as many as `counts` says."""
-        batch_size = len(ids)
-        drafts = min(int(counts.sum()), self._most_drafts(batch_size))
-        if drafts == 0 or self._looks(batch_size):
-            return [0] * batch_size
-        without = batch_size - len(counts)
+        drafts = min(int(counts.sum()), self._most_drafts(batch))
+        if drafts == 0 or self._looks(batch):
+            return [0] * len(ids)
+        without = len(ids) - len(counts)
         chances, counts = np.pad(chances, ((0, without), (0, 0))), np.pad(counts, (0, without))
-        seconds = self._seconds(drafts, batch_size, kv_tokens)
+        _, prompts_s = self._without_drafts(batch)
+        seconds = self.costs.seconds(batch, np.arange(drafts + 1)) - prompts_s
         slack = None
         if self._settings.max_slowdown is not None:
             slack = np.array([self._slack_s(request_id, float(seconds[0])) for request_id in ids])
         target = self._settings.tpot_target_ms
-        return draft_lengths(chances, counts, seconds, slack, target / 1000 if target else None)
+        return draft_lengths(chances, counts, seconds, slack, target / 1000 if target else None, prompts_s)
 
-    def _most_drafts(self, batch_size: int) -> int:
+    def _most_drafts(self, batch: Batch) -> int:
         """Drafts in all that a step may have: it may be larger than what was tried, but not by far."""
         reach = self.costs.reach
-        return max(0, STRETCH * reach - batch_size, LEAST_TRIAL if reach else 0)
+        return max(0, STRETCH * reach - batch.tokens, LEAST_TRIAL if reach else 0)
 
-    def _looks(self, batch_size: int) -> bool:
+    def _looks(self, batch: Batch) -> bool:
         """This step goes without drafts to keep it known what such a step costs: all gains are measured by it."""
         self._since_look += 1
-        interval = LOOK_EVERY if self.costs.known(batch_size) else LOOK_EVERY_AT_FIRST
-        looks = self._since_look >= interval and not self.costs.known(batch_size, 2 * ENOUGH)
+        interval = LOOK_EVERY if self.costs.known(batch.tokens) else LOOK_EVERY_AT_FIRST
+        looks = self._since_look >= interval and not self.costs.known(batch.tokens, 2 * ENOUGH)
         if looks:
             self._since_look = 0
             self.choices.decisions_to_look += 1
@@ -204,9 +212,16 @@ class Controller:
         grace = allowed * GRACE_TOKENS * target_only_s
         return max(0.0, account.target_only_s * (1 + allowed) - account.spent_s + grace)
 
-    def _seconds(self, drafts: int, requests: int, kv_tokens: int) -> NDArray[np.float64]:
-        """Expected seconds of a step with 0 … drafts."""
-        return self.costs.seconds(np.arange(requests, requests + drafts + 1), requests, kv_tokens)
+    def _without_drafts(self, batch: Batch) -> tuple[float, float]:
+        """Expected seconds of a step without drafts: of decoding, and what the prompts add.
+
+        The prompts take their time in this step or another. A draft costs what it adds to the step as it is, but is
+        weighed against decoding alone; and a token is worth a step of decoding, not the prompts beside it.
+        """
+        none = np.array([0])
+        seconds = float(self.costs.seconds(batch, none)[0])
+        decoding_s = min(seconds, float(self.costs.seconds(replace(batch, prompt_tokens=0), none)[0]))
+        return decoding_s, seconds - decoding_s
 
     def _account(self, request_id: str) -> Account:
         return self._accounts.setdefault(request_id, Account())

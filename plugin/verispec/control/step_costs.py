@@ -1,9 +1,9 @@
 """How long does a step take? Learned from the steps themselves.
 
-Seconds = f(tokens) + a·(KV tokens) + b·requests + c·(any drafts?), with f a line and bumps between knots: it is neither
-linear nor monotone on real hardware (8 rows can be cheaper than 2). The fit is a ridge regression that forgets:
-the prior holds that what was never tried lies on the line through what was, and that the line is flat until more than
-one size was seen, so that drafts are tried before they are ruled out.
+Seconds = f(tokens) + a·(KV tokens) + b·requests + c·(any drafts?) + d·(prompt tokens), with f a line and bumps between
+knots: it is neither linear nor monotone on real hardware (8 rows can be cheaper than 2). The fit is a ridge regression
+that forgets: the prior holds that what was never tried lies on the line through what was, and that the line is flat
+until more than one size was seen, so that drafts are tried before they are ruled out.
 """
 
 from dataclasses import dataclass
@@ -14,16 +14,18 @@ from numpy.typing import NDArray
 from verispec.control.calibration import Costs
 
 KNOTS = np.array(
-    [*range(1, 9), *range(10, 18, 2), *range(20, 34, 4), *range(40, 66, 8), 80, 96, 128, 160, 192, 256, 384, 512, 1024],
+    [*range(1, 9), *range(10, 18, 2), *range(20, 34, 4), *range(40, 66, 8), 80, 96, 128, 160, 192, 256, 384, 512, 768,
+     *(2**power for power in range(10, 14))],
     dtype=np.float64,
-)
+)  # fmt: skip
 """Scheduled tokens at which f is a free parameter."""
-LINEAR_UNITS = np.array([1e2, 1e4, 1e2, 1.0])
-"""Of tokens, KV tokens, requests and the flag: what is about one step's worth of each."""
+LINEAR_UNITS = np.array([1e2, 1e4, 1e2, 1.0, 1e2])
+"""Of tokens, KV tokens, requests, the flag and prompt tokens: what is about one step's worth of each."""
 FLATNESS = 0.05
 """Weight of the prior that the bumps of neighbouring knots are alike, in observations."""
-LINEAR_PRIOR = np.array([1e-4, 0.5, 0.5, 0.5])
-"""Weight of the prior that the linear terms are nothing, in observations; next to none for the line itself."""
+LINEAR_PRIOR = np.array([1e-4, 0.5, 0.5, 0.5, 1e-3])
+"""Weight of the prior that the linear terms are nothing, in observations: next to none for the line itself, and little
+for prompts, or else the bumps would take the difference."""
 MEMORY = 1 - 1 / 800
 """What remains of an observation's weight at the next."""
 ENOUGH = 3.0
@@ -40,20 +42,39 @@ CALIBRATION_STEPS = 30.0
 
 
 @dataclass(frozen=True)
-class Step:
-    """A decoding step as it was measured.
+class Batch:
+    """What a step does, but for drafts.
 
     Attributes:
-        tokens: scheduled: one for each request, and the drafts.
-        requests: in the batch.
-        kv_tokens: tokens in the KV caches of these requests.
+        requests: that decode.
+        kv_tokens: in their KV caches.
+        prompt_tokens: of other requests, that are read in the same step.
+
+    """
+
+    requests: int
+    kv_tokens: int
+    prompt_tokens: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Scheduled without drafts."""
+        return self.requests + self.prompt_tokens
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step as it was measured.
+
+    Attributes:
+        batch: what it did.
+        drafts: that were verified in it.
         seconds: from the end of the step before to its own end.
 
     """
 
-    tokens: int
-    requests: int
-    kv_tokens: int
+    batch: Batch
+    drafts: int
     seconds: float
 
 
@@ -84,7 +105,8 @@ class StepCosts:
         self._mass = np.minimum(np.interp(KNOTS, calibration.tokens, calibration.steps, 0, 0), CALIBRATION_STEPS)
         tokens, seconds = np.array(calibration.tokens), np.array(calibration.seconds)
         token_s = np.polyfit(tokens, seconds, 1)[0] if len(tokens) > 1 else 0.0
-        rates = np.array([token_s, calibration.kv_token_s, calibration.request_s, calibration.drafts_s])
+        own = calibration.kv_token_s, calibration.request_s, calibration.drafts_s, calibration.prompt_token_s
+        rates = np.array([token_s, *own])
         self._expected[: len(KNOTS)] = np.interp(KNOTS, tokens, seconds - token_s * tokens)
         self._expected[len(KNOTS) :] = rates * LINEAR_UNITS
         self._typical_s = float(np.median(calibration.seconds))
@@ -95,10 +117,11 @@ class StepCosts:
 
     def observe(self, step: Step) -> None:
         """Learn from a step; one far off counts less, and what all steps have in common is the machine's speed."""
-        features = _features(np.array([step.tokens]), step.requests, step.kv_tokens)[0]
+        drafts = np.array([step.drafts])
+        features = _features(step.batch, drafts)[0]
         weight = 1.0
-        if self.known(step.tokens):
-            off = float(np.log(step.seconds / self.seconds(np.array([step.tokens]), step.requests, step.kv_tokens)[0]))
+        if self.known(step.batch.tokens + step.drafts):
+            off = float(np.log(step.seconds / self.seconds(step.batch, drafts)[0]))
             limit = OUTLIER * self._deviation
             weight = min(1.0, limit / max(abs(off), 1e-9))
             self._deviation += DRIFT * (min(abs(off), 2 * limit) - self._deviation)
@@ -118,12 +141,12 @@ class StepCosts:
             self._weights[:] = np.linalg.solve(self._gram + prior, self._moment + prior @ self._expected)
             self._unfitted = 0
 
-    def seconds(self, tokens: NDArray[np.int64], requests: int, kv_tokens: int) -> NDArray[np.float64]:
-        """Expected seconds of steps with so many tokens each, at least a tenth of a typical one.
+    def seconds(self, batch: Batch, drafts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Expected seconds of steps with so many drafts each, at least a tenth of a typical one.
 
         They are 0 before anything was measured.
         """
-        expected = _features(tokens, requests, kv_tokens) @ self._weights
+        expected = _features(batch, drafts) @ self._weights
         return self._speed * np.maximum(expected, 0.1 * self._typical_s)
 
     def known(self, tokens: int, enough: float = ENOUGH) -> bool:
@@ -142,7 +165,7 @@ class StepCosts:
         if not known.any():
             return None
         weights = self._speed * self._weights
-        token_s, kv_token_s, request_s, drafts_s = (weights[len(KNOTS) :] / LINEAR_UNITS).tolist()
+        token_s, kv_token_s, request_s, drafts_s, prompt_token_s = (weights[len(KNOTS) :] / LINEAR_UNITS).tolist()
         seconds = weights[: len(KNOTS)] + token_s * KNOTS
         return Costs(
             tokens=KNOTS[known].astype(int).tolist(),
@@ -151,6 +174,7 @@ class StepCosts:
             kv_token_s=kv_token_s,
             request_s=request_s,
             drafts_s=drafts_s,
+            prompt_token_s=prompt_token_s,
         )
 
 
@@ -165,10 +189,12 @@ def _hats(tokens: NDArray[np.int64]) -> NDArray[np.float64]:
     return hats
 
 
-def _features(tokens: NDArray[np.int64], requests: int, kv_tokens: int) -> NDArray[np.float64]:
-    """float64 [len(tokens), knots + linear terms]."""
-    linear = np.empty((len(tokens), len(LINEAR_UNITS)))
-    linear[:, 0], linear[:, 1], linear[:, 2], linear[:, 3] = tokens, kv_tokens, requests, tokens > requests
+def _features(batch: Batch, drafts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """float64 [len(drafts), knots + linear terms]."""
+    tokens = batch.tokens + drafts
+    linear = np.empty((len(drafts), len(LINEAR_UNITS)))
+    linear[:, 0], linear[:, 3] = tokens, drafts > 0
+    linear[:, 1], linear[:, 2], linear[:, 4] = batch.kv_tokens, batch.requests, batch.prompt_tokens
     return np.hstack([_hats(tokens), linear / LINEAR_UNITS])
 
 

@@ -40,6 +40,7 @@ class Proposer:
         self._in_doubt = False
         self._max_tokens: int = vllm_config.speculative_config.num_speculative_tokens
         self._max_model_len: int = vllm_config.model_config.max_model_len
+        self._max_step_tokens: int = vllm_config.scheduler_config.max_num_batched_tokens
         self._vocab_size: int = vllm_config.model_config.get_vocab_size()
         self._known: set[str] = set()
         self._runner: Any = None
@@ -104,7 +105,8 @@ class Proposer:
         proposals = self._usable(list(requests.values()), self._ask(list(requests.values())))
         others = [ids[row] for row in rows if row not in requests]
         kv_tokens = int(num_tokens_no_spec[rows].sum())
-        lengths = self._runtime.controller.choose(list(requests.values()), proposals, others, kv_tokens)
+        prompt_tokens = min(self._runtime.step_watch.unread_tokens, self._max_step_tokens)
+        lengths = self._runtime.controller.choose(list(requests.values()), proposals, others, kv_tokens, prompt_tokens)
         for row, proposal, length in zip(requests, proposals, lengths, strict=True):
             drafts[row] = self._submit(requests[row], proposal, length)
         return drafts

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from verispec.control import Controller, Step
+from verispec.control import Batch, Controller, Step
 from verispec.control.controller import _stated
 from verispec.drafting import DraftRequest, Proposal, SparseLaw
 from verispec.settings import ControlSettings
@@ -23,7 +23,8 @@ def proposal(chances=(0.9, 0.9, 0.9, 0.9), first=100):
 class World:
     """A server whose steps cost what `seconds` says, and whose requests keep drafts with given chances."""
 
-    def __init__(self, seconds, settings=None, kept=None):
+    def __init__(self, seconds, settings=None, kept=None, prompt_tokens=0):
+        self.prompt_tokens = prompt_tokens
         self.controller = Controller(settings or ControlSettings())
         self.seconds, self.kept = seconds, kept or {}
         self.rng = np.random.default_rng(0)
@@ -35,7 +36,8 @@ class World:
         names, history = list(self.kept), []
         drafts = [proposal(chances) for _ in names]
         for _ in range(steps):
-            lengths = self.controller.choose([request(n) for n in names], drafts, [], 100 * len(names))
+            requests = [request(n) for n in names]
+            lengths = self.controller.choose(requests, drafts, [], 100 * len(names), self.prompt_tokens)
             history.append(lengths)
             tokens = len(names) + sum(lengths)
             committed = {}
@@ -48,9 +50,10 @@ class World:
                 committed[name] = [*draft.token_ids[:kept], follows]
                 self.controller.committed(name, committed[name])
                 self.tokens[name] += len(committed[name])
-            seconds = self.seconds(tokens) * np.exp(0.03 * self.rng.standard_normal())
+            seconds = self.seconds(tokens + self.prompt_tokens) * np.exp(0.03 * self.rng.standard_normal())
             self.spent += seconds
-            self.controller.step_ended(Step(tokens, len(names), 100 * len(names), seconds), committed)
+            batch = Batch(len(names), 100 * len(names), self.prompt_tokens)
+            self.controller.step_ended(Step(batch, sum(lengths), seconds), committed)
         return np.array(history)
 
 
@@ -72,6 +75,36 @@ def test_where_drafts_are_nearly_free_all_are_submitted():
 def test_where_each_draft_costs_as_much_as_a_token_none_is_submitted():
     world = World(lambda tokens: 0.01 * tokens, kept=dict.fromkeys("abcd", 0.5))
     assert world.run(600)[200:].mean() < 0.05
+
+
+def test_a_server_that_reads_a_prompt_in_every_step_drafts_where_it_pays():
+    seconds = lambda tokens: 0.02 + 0.0005 * tokens  # noqa: E731
+    world = World(seconds, kept=dict.fromkeys("abcd", 0.8), prompt_tokens=500)
+    assert world.run(400)[200:].mean() > 3.5
+
+
+def test_a_step_that_a_prompt_makes_long_is_no_reason_to_draft():
+    """Each draft costs as much as a token does; the prompt's time, which none can save, would pay for all of them."""
+    world = World(lambda tokens: 0.01 * tokens, kept=dict.fromkeys("abcd", 0.5), prompt_tokens=100)
+    world.run(300)
+    world.prompt_tokens = 0
+    world.run(300)
+    world.prompt_tokens = 100
+    assert world.run(100).mean() < 0.5
+
+
+def test_time_of_prompts_is_no_gain_of_drafts():
+    """Two tokens out of a step of which a prompt takes most save one step of decoding, not a second prompt."""
+    world = World(lambda tokens: 0.05 + 0.001 * tokens, ControlSettings(max_slowdown=None), {"a": 0.5}, 1000)
+    world.run(100)
+    world.prompt_tokens = 0
+    world.run(200)
+    choices = world.controller.choices
+    spent, without = choices.spent_seconds, choices.target_only_seconds
+    world.prompt_tokens = 1000
+    world.run(100)
+    saved = (choices.target_only_seconds - without) - (choices.spent_seconds - spent)
+    assert saved < 100 * 2 * 0.06
 
 
 def test_a_request_whose_drafts_fail_gets_none_while_its_neighbours_do():
@@ -144,7 +177,7 @@ def test_how_much_is_submitted_does_not_depend_on_what_was_drawn():
         world.run(50)
         state = world.controller
         chosen = [
-            state._best(["a"], *chances_of(state, draft), 100)
+            state._best(["a"], *chances_of(state, draft), Batch(1, 100))
             for draft in (drawn([100, 100, 100, 100]), drawn([200, 100, 200, 200]), drawn([200]))
         ]
         assert chosen[0] == chosen[1] == chosen[2]

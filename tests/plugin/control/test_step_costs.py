@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from verispec.control.step_costs import Step, StepCosts
+from verispec.control.step_costs import Batch, Step, StepCosts
 
 
 def bumpy(tokens, requests, kv_tokens):
@@ -15,7 +15,11 @@ def bumpy(tokens, requests, kv_tokens):
 def measured(costs, steps, rng, cost=bumpy, noise=0.05):
     for tokens, requests, kv_tokens in steps:
         seconds = cost(tokens, requests, kv_tokens) * np.exp(noise * rng.standard_normal())
-        costs.observe(Step(tokens, requests, kv_tokens, seconds))
+        costs.observe(Step(Batch(requests, kv_tokens), tokens - requests, seconds))
+
+
+def seconds_of(costs, tokens, requests, kv_tokens):
+    return costs.seconds(Batch(requests, kv_tokens), np.array(tokens) - requests)
 
 
 def random_steps(count, rng):
@@ -25,7 +29,7 @@ def random_steps(count, rng):
 
 
 def test_nothing_is_known_before_anything_was_measured():
-    assert StepCosts().seconds(np.array([1, 5]), 1, 100).tolist() == [0.0, 0.0]
+    assert seconds_of(StepCosts(), [1, 5], 1, 100).tolist() == [0.0, 0.0]
     assert not StepCosts().known(1)
 
 
@@ -33,17 +37,17 @@ def test_a_cost_that_is_neither_linear_nor_monotone_is_learned():
     rng, costs = np.random.default_rng(0), StepCosts()
     measured(costs, random_steps(1500, rng), rng)
     errors = [
-        float(costs.seconds(np.array([tokens]), requests, kv)[0]) / bumpy(tokens, requests, kv) - 1
+        float(seconds_of(costs, [tokens], requests, kv)[0]) / bumpy(tokens, requests, kv) - 1
         for tokens, requests, kv in random_steps(200, rng)
     ]
     assert np.median(np.abs(errors)) < 0.03
-    assert costs.seconds(np.array([8]), 2, 500) < costs.seconds(np.array([2]), 2, 500)
+    assert seconds_of(costs, [8], 2, 500) < seconds_of(costs, [2], 2, 500)
 
 
 def test_what_was_never_tried_is_expected_to_cost_what_its_neighbours_do():
     rng, costs = np.random.default_rng(0), StepCosts()
     measured(costs, [(1, 1, 100)] * 100, rng)
-    one, five = costs.seconds(np.array([1, 5]), 1, 100)
+    one, five = seconds_of(costs, [1, 5], 1, 100)
     assert one == pytest.approx(bumpy(1, 1, 100), rel=0.03)
     assert five == pytest.approx(one, rel=0.05)
     assert costs.known(1)
@@ -55,22 +59,34 @@ def test_beyond_what_was_tried_costs_go_on_along_the_line_through_it():
     rng, costs = np.random.default_rng(0), StepCosts()
     line = lambda tokens, *_: 0.06 + 0.0015 * tokens  # noqa: E731
     measured(costs, [(16, 16, 4000), (40, 16, 4000), (80, 16, 4000)] * 3, rng, cost=line)
-    assert costs.seconds(np.array([320]), 16, 4000)[0] == pytest.approx(line(320), rel=0.15)
+    assert seconds_of(costs, [320], 16, 4000)[0] == pytest.approx(line(320), rel=0.15)
+
+
+def test_tokens_of_prompts_have_a_cost_of_their_own():
+    rng, costs = np.random.default_rng(0), StepCosts()
+    line = lambda tokens, prompt: 0.06 + 0.0015 * tokens - 0.0005 * prompt  # noqa: E731
+    for _ in range(400):
+        requests, prompt, drafts = int(rng.choice([1, 4, 16])), int(rng.choice([0, 0, 100, 300])), rng.integers(0, 60)
+        seconds = line(requests + prompt + drafts, prompt) * np.exp(0.05 * rng.standard_normal())
+        costs.observe(Step(Batch(requests, 100 * requests, prompt), int(drafts), seconds))
+    for prompt in (0, 200):
+        expected = costs.seconds(Batch(16, 1600, prompt), np.array([0, 40]))
+        assert expected == pytest.approx([line(16 + prompt, prompt), line(56 + prompt, prompt)], rel=0.05)
 
 
 def test_steps_that_are_far_off_change_little():
     rng, costs = np.random.default_rng(0), StepCosts()
     measured(costs, [(4, 4, 400), (16, 4, 400)] * 100, rng)
-    before = costs.seconds(np.array([4, 16]), 4, 400)
+    before = seconds_of(costs, [4, 16], 4, 400)
     measured(costs, [(4, 4, 400)] * 5, rng, cost=lambda *step: 20 * bumpy(*step))
-    assert costs.seconds(np.array([4, 16]), 4, 400) == pytest.approx(before, rel=0.1)
+    assert seconds_of(costs, [4, 16], 4, 400) == pytest.approx(before, rel=0.1)
 
 
 def test_a_machine_that_has_become_slower_is_slower_at_all_sizes_soon():
     rng, costs = np.random.default_rng(0), StepCosts()
     measured(costs, [(4, 4, 400), (16, 4, 400)] * 200, rng)
     measured(costs, [(4, 4, 400)] * 120, rng, cost=lambda *step: 1.5 * bumpy(*step))
-    four, sixteen = costs.seconds(np.array([4, 16]), 4, 400)
+    four, sixteen = seconds_of(costs, [4, 16], 4, 400)
     assert four == pytest.approx(1.5 * bumpy(4, 4, 400), rel=0.05)
     assert sixteen == pytest.approx(1.5 * bumpy(16, 4, 400), rel=0.1)
 
@@ -97,10 +113,8 @@ def test_a_calibration_is_known_from_the_first_step_and_follows_the_machine():
     steps = [(4, 4, 800), (16, 4, 800), (2, 2, 400)]
     for tokens, requests, kv in steps:
         assert costs.known(tokens)
-        assert costs.seconds(np.array([tokens]), requests, kv)[0] == pytest.approx(
-            bumpy(tokens, requests, kv), rel=0.08
-        )
+        assert seconds_of(costs, [tokens], requests, kv)[0] == pytest.approx(bumpy(tokens, requests, kv), rel=0.08)
     measured(costs, steps * 50, rng, cost=lambda *step: 2 * bumpy(*step))
     for tokens, requests, kv in [*steps, (8, 2, 400)]:
         twice = 2 * bumpy(tokens, requests, kv)
-        assert costs.seconds(np.array([tokens]), requests, kv)[0] == pytest.approx(twice, rel=0.12)
+        assert seconds_of(costs, [tokens], requests, kv)[0] == pytest.approx(twice, rel=0.12)

@@ -46,6 +46,7 @@ def proposer_of(monkeypatch, drafter):
     runtime.start(Settings(drafter=f"{__name__}.{drafter}", control={"mode": "fixed"}))
     config = SimpleNamespace(
         speculative_config=SimpleNamespace(num_speculative_tokens=3),
+        scheduler_config=SimpleNamespace(max_num_batched_tokens=64),
         model_config=SimpleNamespace(max_model_len=16, get_vocab_size=lambda: 10),
     )
     made = Proposer(config)

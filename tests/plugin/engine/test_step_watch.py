@@ -1,15 +1,20 @@
-"""Only the time of decoding steps is a step's cost."""
+"""What a step did, and how long it took."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from verispec.control import Batch, Step
 from verispec.engine import step_watch
 from verispec.engine.step_watch import StepWatch
 
 RUNNER = SimpleNamespace(
-    input_batch=SimpleNamespace(num_reqs=2, num_computed_tokens_cpu=np.array([100, 50, 999], np.int32))
+    input_batch=SimpleNamespace(
+        req_id_to_index={"a": 0, "b": 1, "c": 2},
+        num_computed_tokens_cpu=np.array([100, 50, 900], np.int32),
+        num_prompt_tokens=np.array([90, 40, 1000], np.int32),
+    )
 )
 
 
@@ -33,19 +38,22 @@ def test_a_step_is_measured_from_the_end_of_the_one_before(watch):
     watch.step_ended(RUNNER, scheduled(a=30, b=20))
     assert watch.step is None  # prompts
     watch.step_ended(RUNNER, scheduled({"a": [1, 2, 3]}, a=4, b=1))
-    step = watch.step
-    assert (step.tokens, step.requests, step.kv_tokens, step.seconds) == (5, 2, 150, 1.0)
+    assert watch.step == Step(Batch(requests=2, kv_tokens=150), drafts=3, seconds=1.0)
 
 
-@pytest.mark.parametrize(
-    "output",
-    [scheduled(a=1, b=1, c=1), scheduled(a=1, b=20), scheduled()],
-    ids=["a request that was not running", "part of a prompt", "nothing"],
-)
-def test_other_steps_have_no_cost(watch, output):
+def test_a_step_that_also_reads_a_prompt_says_how_much(watch):
+    watch.step_ended(RUNNER, scheduled(a=30, b=20))
+    watch.step_ended(RUNNER, scheduled({"a": [1, 2]}, a=3, b=1, c=60))
+    assert watch.step == Step(Batch(requests=2, kv_tokens=150, prompt_tokens=60), drafts=2, seconds=1.0)
+    assert watch.unread_tokens == 40
+
+
+@pytest.mark.parametrize("output", [scheduled(c=100), scheduled(a=20, b=20), scheduled()])
+def test_steps_in_which_nothing_is_decoded_have_no_cost(watch, output):
     watch.step_ended(RUNNER, scheduled(a=30, b=20))
     watch.step_ended(RUNNER, output)
     assert watch.step is None
+    assert watch.unread_tokens == 0
 
 
 def test_an_idle_engine_is_no_slow_step(watch):
