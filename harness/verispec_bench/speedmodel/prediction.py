@@ -16,21 +16,27 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """What a server did, in how many seconds, and the tokens of its answers."""
+    """What a server did, in how many seconds, the tokens of its answers, and the drafts that were rejected."""
 
     work: Work
     seconds: float
     tokens: float
+    rejected: float
 
     def __add__(self, other: "Run") -> "Run":
-        return Run(self.work + other.work, self.seconds + other.seconds, self.tokens + other.tokens)
+        return Run(*(mine + theirs for mine, theirs in zip(self._sums, other._sums, strict=True)))
+
+    @property
+    def _sums(self) -> tuple[Any, ...]:
+        return self.work, self.seconds, self.tokens, self.rejected
 
 
 def predict(blocks: Mapping[str, Sequence[Mapping[str, Row]]], arm: str, baseline: str) -> list[dict[str, Any]]:
     """Step times and speedup of an arm in each cell, held out in its turn.
 
     What is predicted from: how many steps each server made, and what was in them. Acceptance is thus as measured, time
-    is not.
+    is not. Beside it stands the oracle: the speedup as measured, had no draft been verified that was then rejected. No
+    better choice among the same drafts gains more, by the cost of a draft that the other cells show.
 
     Args:
         blocks: of each closed-loop cell, the rows of cells.csv by arm.
@@ -52,6 +58,7 @@ def predict(blocks: Mapping[str, Sequence[Mapping[str, Row]]], arm: str, baselin
         model = StepTime.fitted([run.work for run in others], [run.seconds for run in others])
         base, ours = (reduce(add, of_arm) for of_arm in both)
         base_s, ours_s = model.seconds(base.work), model.seconds(ours.work)
+        base_rate, useful_s = base.tokens / base.seconds, ours.seconds - model.draft_s * ours.rejected
         found.append(
             {
                 "cell": cell,
@@ -61,8 +68,9 @@ def predict(blocks: Mapping[str, Sequence[Mapping[str, Row]]], arm: str, baselin
                 "step_ms_predicted": 1000 * ours_s / ours.work.steps,
                 "baseline_step_ms": 1000 * base.seconds / base.work.steps,
                 "baseline_step_ms_predicted": 1000 * base_s / base.work.steps,
-                "speedup": ours.tokens / ours.seconds / (base.tokens / base.seconds),
+                "speedup": ours.tokens / ours.seconds / base_rate,
                 "speedup_predicted": ours.tokens / ours_s / (base.tokens / base_s),
+                "speedup_oracle": ours.tokens / useful_s / base_rate if useful_s > 0 else None,
             }
         )
     return found
@@ -89,7 +97,9 @@ def _runs(rows: Sequence[Row]) -> list[Run]:
     if any(work is None for work in works):
         return []
     return [
-        Run(work, float(row["duration"]), float(row["total_output_tokens"]))
+        Run(
+            work, float(row["duration"]), float(row["total_output_tokens"]), work.drafts - (row["accepted_tokens"] or 0)
+        )
         for work, row in zip(works, rows, strict=True)
         if work
     ]

@@ -68,6 +68,17 @@ def test_the_speedup_is_that_of_tokens_per_second():
     assert found["a"] == pytest.approx(2 * before["a"])
 
 
+def test_the_oracle_verifies_no_draft_that_is_rejected():
+    perfect = {name: [block | {"x": block["x"] | {"draft_tokens": block["x"]["accepted_tokens"]}} for block in blocks]
+               for name, blocks in CELLS.items()}  # fmt: skip
+    for blocks in perfect.values():
+        blocks[0]["x"]["duration"] = TRUE.seconds(Work.of(blocks[0]["x"]))
+    ideal = {p["cell"]: p["speedup"] for p in predict(perfect, "x", "target-only")}
+    for prediction in predict(CELLS, "x", "target-only"):
+        assert prediction["speedup_oracle"] == pytest.approx(ideal[prediction["cell"]], rel=0.03)
+        assert prediction["speedup_oracle"] > prediction["speedup"]
+
+
 def test_nothing_is_predicted_from_too_little():
     assert predict(dict(list(CELLS.items())[:2]), "x", "target-only") == []
     silent = {name: [block | {"x": block["x"] | {"engine_steps": None}} for block in blocks]

@@ -46,8 +46,12 @@ def _against_batch(summary: dict[str, Any], key: str, *, title: str, label: str,
     if not points:
         return None
     figure, axes = subplots(figsize=(7.5, 4.6))
+    oracles = _oracles(summary) if key == "speedup" else {}
     for index, (name, line) in enumerate(_lines(points).items()):
         _draw_line(axes, line, key, name, f"C{index}")
+        _draw_oracle(axes, line, oracles, f"C{index}")
+    if oracles:
+        axes.plot([], [], "_", color="gray", markersize=12, label="had no rejected draft been verified")
     axes.axhline(1.0, color="black", linewidth=1)
     low, high = axes.get_ylim()
     span = max(high - 1, 1 - low) * 0.15
@@ -90,6 +94,19 @@ def _draw_line(axes: Axes, line: list[Comparison], key: str, name: str, color: s
         axes.plot(at, value, "o", color=color, markerfacecolor=face, markersize=6)
         axes.annotate(load_label(comparison) + ("" if comparison["valid"] else ", invalid"), (at, value),
                       textcoords="offset points", xytext=(7, 5), fontsize=8, color=color)  # fmt: skip
+
+
+def _oracles(summary: dict[str, Any]) -> dict[tuple[str, str, str], float]:
+    """By cell, arm and baseline: the speedup, had no draft been verified that was then rejected."""
+    cells = (summary.get("prediction") or {}).get("cells", [])
+    return {(c["cell"], c["arm"], c["baseline"]): c["speedup_oracle"] for c in cells if c.get("speedup_oracle")}
+
+
+def _draw_oracle(axes: Axes, line: list[Comparison], oracles: dict[tuple[str, str, str], float], color: str) -> None:
+    for comparison in line:
+        oracle = oracles.get((comparison["cell"], comparison["arm"], comparison["baseline"]))
+        if oracle is not None:
+            axes.plot(comparison["batch_size_mean"], oracle, "_", color=color, markersize=12)
 
 
 def _batch_axis(axes: Axes, sizes: list[float]) -> None:
