@@ -42,8 +42,8 @@ def _law(fresh: Sequence[Verification], stale: Sequence[Verification]) -> Entry:
     tests = [(test, each.file) for each in fresh for test in each.law]
     if not tests:
         return Entry(claim, "open", _nothing(stale), would_close=VERIFY)
-    worst, file = max(tests, key=lambda found: (_RANK[_state(found[0], _LAW_VERDICTS)], found[0]["tv_upper_95"]))
-    state = _state(worst, _LAW_VERDICTS)
+    worst, file = max(tests, key=lambda found: (_RANK[law_state(found[0])], found[0]["tv_upper_95"]))
+    state = law_state(worst)
     said = f"{len(tests)} tests, the furthest TV {worst['tv']:.4f} (noise {worst['tv_floor']:.4f})"
     reasons = "; ".join(worst["reasons"])
     return Entry(claim, state, f"{said}: {reasons}" if reasons else said, worst["tv_upper_95"], None, file,
@@ -55,16 +55,22 @@ def _greedy(fresh: Sequence[Verification], stale: Sequence[Verification]) -> Ent
     found = [(each.parity, each.file) for each in fresh if each.parity]
     if not found:
         return Entry(claim, "open", _nothing(stale), would_close=VERIFY)
-    worst, file = max(found, key=lambda one: _RANK[_state(one[0], _PARITY_VERDICTS)])
-    state = _state(worst, _PARITY_VERDICTS)
+    worst, file = max(found, key=lambda one: _RANK[greedy_state(one[0])])
+    state = greedy_state(worst)
     said = f"{worst['identical']} of {worst['compared']} identical, {worst['near_ties']} near-ties"
     reasons = "; ".join(worst["reasons"])
     return Entry(claim, state, f"{said}: {reasons}" if reasons else said, worst["identical_rate"], None, file,
                  VERIFY if state == "open" else None)  # fmt: skip
 
 
-def _state(found: dict[str, Any], verdicts: dict[str, State]) -> State:
-    return verdicts.get(found["verdict"], "open")
+def law_state(test: dict[str, Any]) -> State:
+    """What a law test of `verispec verify` comes to."""
+    return _LAW_VERDICTS.get(test["verdict"], "open")
+
+
+def greedy_state(arm: dict[str, Any]) -> State:
+    """What an arm's greedy answers come to."""
+    return _PARITY_VERDICTS.get(arm["verdict"], "open")
 
 
 def _nothing(stale: Sequence[Verification]) -> str:

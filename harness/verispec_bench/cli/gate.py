@@ -1,0 +1,58 @@
+"""`gate`: has something broken since the reference was made? Minutes, for a pipeline."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from verispec_bench.cli.adopt import STYLES
+from verispec_bench.cli.app import Json, OutDir, ScenarioFile, app, out, say
+from verispec_bench.cli.measured import swept, verified
+from verispec_bench.errors import InfrastructureFailed, UnusableInput
+
+
+@app.command()
+def gate(
+    scenario: ScenarioFile,
+    reference: Annotated[
+        Path | None, typer.Option(help="What an earlier gate wrote: its directory, or its gate.json.")
+    ] = None,
+    out_dir: OutDir = None,
+    as_json: Json = False,
+) -> None:
+    """Verify and sweep briefly, and compare with a reference. Exit 0: sound; 1: broken; 3: disturbed, so try again.
+
+    The scenario has one arm, one cell of load, and a section exactness or parity: scenarios/gate.yaml. A sound server
+    fails with a probability below 1 in 100.
+    """
+    from verispec_bench.ledger.gate import Gate, found_in, judge
+    from verispec_bench.release import read_file
+    from verispec_bench.scenario import cells_of, load_scenario, load_verification
+
+    known = Gate.read(reference) if reference else None
+    path = out_dir or Path("results") / "gate"
+    loaded = load_scenario(scenario)
+    if len(loaded.all_arms) != 2 or len(cells_of(loaded)) != 1:
+        raise UnusableInput(f"{scenario}: a gate compares one arm with the baseline in one cell, no more")
+    verification = verified(load_verification(scenario), path / "verify")
+    summary = swept(loaded, scenario.parent, path / "sweep")
+    found = found_in(summary, read_file(path / "sweep", next(iter(loaded.arms))))
+    ledger = judge(found, verification, summary, known)
+    file = found.write(path, ledger)
+    if as_json:
+        out.print_json(data=found.model_dump() | ledger.as_dict())
+    else:
+        for entry in ledger.entries:
+            out.print(
+                Text.assemble((f"{entry.state:7}", STYLES[entry.state]), f"{entry.claim}: {entry.evidence}"),
+                soft_wrap=True,
+            )
+        if known is None:
+            say(f"no reference yet: keep {file}, and give it as --reference from now on", out)
+        elif known.contract_sha256 != found.contract_sha256:
+            say("another contract than the reference's: verispec manifest A B says what differs", out)
+    if ledger.state == "broken":
+        raise typer.Exit(1)
+    if ledger.state == "open":
+        raise typer.Exit(InfrastructureFailed.exit_code)
