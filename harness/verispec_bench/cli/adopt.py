@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from verispec_bench.cli.app import Json, app, out, say
+from verispec_bench.cli.app import Json, OutDir, app, err, out, say
+from verispec_bench.cli.measured import swept, verified
+from verispec_bench.errors import UnusableInput
 
 if TYPE_CHECKING:
     from verispec_bench.ledger import Decision
@@ -16,7 +18,9 @@ STYLES = {"closed": "green", "open": "yellow", "broken": "red"}
 
 @app.command()
 def adopt(
-    directory: Annotated[Path, typer.Argument(help="Result directory of a sweep.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR|SCENARIO", help="Result directory of a sweep, or a scenario: measured first.")
+    ],
     verification: Annotated[
         list[Path] | None, typer.Option(help="Result directory of verispec verify with the same arm; repeatable.")
     ] = None,
@@ -26,19 +30,47 @@ def adopt(
     ] = None,
     min_speedup: Annotated[float, typer.Option(min=0, help="What the speedup's lower 95% bound must reach.")] = 1.0,
     max_p95_tpot: Annotated[float, typer.Option(min=0, help="What p95 TPOT may be, times the baseline's.")] = 1.03,
+    out_dir: OutDir = None,
+    report: Annotated[bool, typer.Option("--report", help="Put the decision into the sweep's report.html.")] = False,
     as_json: Json = False,
 ) -> None:
     """Close the three ledgers, probability, state and performance, and decide. Exit 0: adopt; 1: any other decision."""
     from verispec_bench.ledger import decide
     from verispec_bench.ledger.performance import Thresholds
+    from verispec_bench.record import ResultDirectory
+    from verispec_bench.report import keep_decision, render
 
-    decision = decide(directory, arm, verification or [], Thresholds(min_speedup, max_p95_tpot), manifest)
+    verifications = list(verification or [])
+    if directory.is_file():
+        directory, made = _measured(directory, out_dir)
+        verifications += made
+    elif out_dir:
+        raise UnusableInput(f"--out is for a scenario that is to be measured; {directory} is none")
+    decision = decide(directory, arm, verifications, Thresholds(min_speedup, max_p95_tpot), manifest)
+    if report:
+        results = ResultDirectory.open(directory)
+        keep_decision(directory, results.summary(), decision.as_dict())
+        say(f"report: {render(results, results.summary())}", err)
     if as_json:
         out.print_json(data=decision.as_dict())
     else:
         _show(decision)
     if decision.verdict != "adopt":
         raise typer.Exit(1)
+
+
+def _measured(scenario: Path, out_dir: Path | None) -> tuple[Path, list[Path]]:
+    """Sweep a scenario, and verify it where it says what to verify: both result directories."""
+    from verispec_bench.scenario import load_scenario, load_verification
+
+    loaded = load_scenario(scenario)
+    path = out_dir or Path("results") / f"adopt-{loaded.name}"
+    made = []
+    if loaded.exactness or loaded.parity:
+        made = [path / "verify"]
+        verified(load_verification(scenario), made[0])
+    swept(loaded, scenario.parent, path / "sweep")
+    return path / "sweep", made
 
 
 def _show(decision: "Decision") -> None:

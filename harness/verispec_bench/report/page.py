@@ -8,6 +8,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 
 from verispec_bench.record.atomic import write_text
 from verispec_bench.report.budget import time_budgets
+from verispec_bench.report.decisions import kept_decisions
 from verispec_bench.report.findings import finding_lines
 from verispec_bench.report.headline import headlines
 from verispec_bench.report.table import load_label, number, same_tokens, setting_label, verdict, where, with_interval
@@ -35,6 +36,7 @@ def write_page(directory: Path, manifest: dict[str, Any], summary: dict[str, Any
         headlines=headlines(summary),
         findings=finding_lines(summary),
         budgets=time_budgets(summary),
+        decisions=kept_decisions(directory, summary),
         has_settings=any(setting_label(c, summary["comparisons"]) for c in summary["comparisons"]),
         figures=[(path.stem, base64.b64encode(path.read_bytes()).decode()) for path in figures],
     )
