@@ -18,7 +18,7 @@ READY := $(VENV)/.ready-$(DEVICE)
 # A name (demo) or a path (my/own.yaml).
 SCENARIO_FILE = $(if $(wildcard $(SCENARIO)),$(SCENARIO),scenarios/$(SCENARIO).yaml)
 
-.PHONY: help setup peers demo test test-fast lint bench soak serve serve-baseline sweep verify notebooks report doctor clean
+.PHONY: help setup peers demo test test-fast lint bench soak serve serve-baseline sweep verify notebooks docs report doctor clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -48,6 +48,9 @@ verify: setup ## test sampled tokens and greedy answers against target-only (or 
 notebooks: setup ## run the notebooks; executed copies go to OUT (default results/notebooks)
 	@mkdir -p $(or $(OUT),results/notebooks)
 	@cd notebooks && ../$(BIN)/jupyter-execute *.ipynb --output '$(abspath $(or $(OUT),results/notebooks))/{notebook_name}'
+
+docs: setup ## build the documentation into OUT (default site/)
+	@$(BIN)/python -m mkdocs build --strict --quiet --site-dir $(abspath $(or $(OUT),site))
 
 report: setup ## redraw the figures and report.html of a result directory: make report DIR=results/…
 	@$(if $(DIR),,echo 'which result directory? make report DIR=results/…' >&2; exit 2;) $(BIN)/verispec report $(DIR)

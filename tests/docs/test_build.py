@@ -1,0 +1,51 @@
+"""The documentation builds without a warning: no broken link, no page left out."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, name_of
+from verispec_bench.measure.registry import METRICS
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    path = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(path)],
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return path
+
+
+def test_every_page_is_there(site):
+    for page in PAGES:
+        name = name_of(page).removesuffix(".md")
+        assert (site / ("index.html" if name == "index" else f"{name}/index.html")).is_file(), name
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("cli", ["--min-speedup", "mock-server", "--reference"]),
+        ("scenario", ["requests_per_stream", "max_model_len", "min_drafted"]),
+        ("settings", ["max_slowdown", "cooldown_s"]),
+        ("counters", ["accepted_per_position", "committed_tokens", "offered_tokens"]),
+    ],
+)
+def test_the_reference_is_made_from_the_code(site, page, said):
+    text = (site / "reference" / page / "index.html").read_text(encoding="utf-8")
+    assert [each for each in said if each not in text] == []
+
+
+def test_every_metric_is_explained(site):
+    text = (site / "reference" / "metrics" / "index.html").read_text(encoding="utf-8")
+    assert [metric.name for metric in METRICS if f"<code>{metric.name}</code>" not in text] == []
+
+
+def test_nothing_is_fetched_from_elsewhere(site):
+    text = (site / "index.html").read_text(encoding="utf-8")
+    assert "fonts.googleapis" not in text
+    assert 'src="http' not in text

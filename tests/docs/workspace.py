@@ -1,0 +1,58 @@
+"""A directory as the documentation has it: the repository around, and a reader's own scenarios, small here."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from tests.docs.pages import ROOT
+
+SHARED = (".venv", "Makefile", "scenarios", "examples", "notebooks", "pyproject.toml", "requirements")
+BACKGROUND_S = 5
+SMALL = {"min_requests": 2, "requests_per_stream": 1, "blocks": 2, "output_len": [16], "concurrency": [2]}
+
+
+def make_workspace(path: Path) -> None:
+    """With my.yaml, my-exactness.yaml and my-gate.yaml as their pages describe them."""
+    for name in SHARED:
+        (path / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "results" / "reference", path / "results" / "reference")
+    _write(path, "my", "demo", load=SMALL, exactness=None, parity=None)
+    _write(path, "my-exactness", "gate", load=None, workloads=None)
+    _write(path, "my-gate", "gate", load=SMALL | {"blocks": 4})
+
+
+def run_commands(path: Path, text: str, timeout_s: float) -> None:
+    """By a shell that ends at the first failure; make only says what it would do; what is in the background ends."""
+    waiting = text.replace("&\n", f"&\nsleep {BACKGROUND_S}\n")
+    script = f"set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{waiting}"
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "MAKEFLAGS": "n", "COLUMNS": "200"
+    }  # fmt: skip
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    assert done.returncode == 0, f"{text}\nended with {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+
+
+def _write(path: Path, name: str, source: str, **sections: object) -> None:
+    scenario = yaml.safe_load((ROOT / "scenarios" / f"{source}.yaml").read_text(encoding="utf-8"))
+    scenario["server"]["args"] = {"enforce-eager": True}  # starts sooner
+    if "exactness" in scenario:
+        scenario["exactness"]["completions"] = 128
+        scenario["parity"] |= {"prompts": 6, "tokens": 16, "envelope_prompts": 4}
+    for key, value in sections.items():
+        if value is None:
+            scenario.pop(key, None)
+        elif isinstance(value, dict):
+            scenario[key] = scenario.get(key, {}) | value
+    (path / f"{name}.yaml").write_text(yaml.safe_dump(scenario), encoding="utf-8")
