@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+import aiohttp
+
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
 from verispec_bench.progress import RunProgress
 from verispec_bench.record import ResultDirectory
@@ -22,6 +24,7 @@ from verispec_bench.server import (
     server_command,
     wait_until_ready,
 )
+from verispec_bench.server.readback import plugin_status
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,16 @@ class Launch:
         manifest["servers"][key] = {"argv": server.command.argv, "env": server.command.env, **found.as_dict()}
         self.results.write_manifest(manifest)
         return found
+
+    async def keep_costs(self, server: ServerProcess) -> None:
+        """Keep in the manifest what the server's steps cost, where its controller has measured them."""
+        async with aiohttp.ClientSession() as session:
+            workers = await plugin_status(session, server.base_url)
+        costs = [worker["control"]["costs"] for worker in workers if worker.get("control")]
+        if costs and costs[0]:
+            manifest = self.results.manifest()
+            manifest["servers"][self.key(server.name)]["step_costs"] = costs[0]
+            self.results.write_manifest(manifest)
 
 
 @asynccontextmanager

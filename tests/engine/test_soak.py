@@ -36,3 +36,8 @@ def test_every_fault_is_noticed_for_its_reason_and_recovered_from(report):
 def test_drafts_are_accepted_between_the_faults(report):
     assert report.accepted_tokens > 0
     assert 0 < report.target_only_share < 1
+
+
+def test_the_memory_of_the_worker_is_read(report):
+    assert len(report.memory_mib) == 1
+    assert report.memory_mib[0] > 100

@@ -80,6 +80,8 @@ def as_text(report: Report) -> str:
         f"tokens differing   {len(tally.differing)}",
         f"accepted drafts    {report.accepted_tokens}",
         f"time target-only   {report.target_only_share:.0%}",
+        f"worker's memory    {report.memory_mib[0]:.0f} to {report.memory_mib[-1]:.0f} MiB, "
+        f"{report.grew_mib:+.0f} since the second round",
         "fallbacks          " + ", ".join(f"{reason} {count}" for reason, count in report.fallbacks.items() if count),
         *(f"LOST       {line}" for line in tally.lost[:20]),
         *(f"DIFFERENT  {line}" for line in tally.differing[:20]),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.soak.faults import FAILS_TO_LOAD, FAULTS, NO_FAULT
@@ -16,6 +17,7 @@ from tests.soak.traffic import Answer, Tally, Traffic, ask, cases, long_case
 CLIENTS = 6
 LONG_REQUESTS = 6
 COOLDOWN_S = 3.0
+MAX_GROWTH_MIB = 32.0
 PATIENCE_S = 90.0
 """How long what must come is waited for; on a busy machine steps are slow."""
 SERVER_ARGS = {"enforce-eager": True, "num-gpu-blocks-override": 24}
@@ -32,6 +34,7 @@ class Report:
         missing: faults after which the server did not fall back for the reason that it should have.
         accepted_tokens: drafts that were accepted, so that speculation was really on.
         target_only_share: share of the time without drafting.
+        memory_mib: what the worker process alone holds, after each round of all faults.
 
     """
 
@@ -40,14 +43,21 @@ class Report:
     missing: list[str]
     accepted_tokens: int
     target_only_share: float
+    memory_mib: list[float]
+
+    @property
+    def grew_mib(self) -> float:
+        """From the second round to the last: in the first the server still warms up."""
+        return self.memory_mib[-1] - self.memory_mib[1] if len(self.memory_mib) > 2 else 0.0
 
     @property
     def passed(self) -> bool:
-        """Nothing lost, nothing different, every fault noticed, and drafts were accepted beside."""
-        return not (self.tally.lost or self.tally.differing or self.missing) and self.accepted_tokens > 0
+        """Nothing lost, nothing different, every fault noticed, drafts were accepted beside, and memory is flat."""
+        sound = not (self.tally.lost or self.tally.differing or self.missing)
+        return sound and self.accepted_tokens > 0 and self.grew_mib <= MAX_GROWTH_MIB
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"passed": self.passed}
+        return asdict(self) | {"grew_mib": self.grew_mib, "passed": self.passed}
 
 
 @dataclass(frozen=True)
@@ -97,14 +107,15 @@ async def soak(
             for _ in range(CLIENTS):
                 clients.create_task(traffic.run(session, made, stop))
             passed = {FAILS_TO_LOAD: await phases.failed_start()}
-            rounds = 0
-            while rounds == 0 or time.monotonic() - started < seconds:
+            memory_mib: list[float] = []
+            while not memory_mib or time.monotonic() - started < seconds:
                 for fault, (_, reason) in FAULTS.items():
                     say(f"{fault}: {traffic.tally.finished} finished so far")
                     passed[fault] = await phases.fault(fault, reason) and passed.get(fault, True)
                 passed["switched off"] = await phases.switched_off() and passed.get("switched off", True)
                 passed["memory pressure"] = await phases.memory_pressure() and passed.get("memory pressure", True)
-                rounds += 1
+                memory_mib.append(await worker_mib(session, servers.arm))
+                say(f"the worker holds {memory_mib[-1]:.0f} MiB")
             stop.set()
         end, elapsed = await read_metrics(session, servers.arm), time.monotonic() - started
     reasons = {key.partition("/")[2]: int(value) for key, value in end.items() if key.startswith("fallbacks/")}
@@ -114,6 +125,7 @@ async def soak(
         [phase for phase, good in passed.items() if not good],
         int(end["accepted_tokens"]),
         min(1.0, (end["target_only_seconds"] - at_first["target_only_seconds"]) / elapsed),
+        memory_mib,
     )
 
 
@@ -198,6 +210,13 @@ class _Phases:
     async def _set_drafting(self, on: bool) -> None:
         async with self._session.post(f"{self._servers.arm}/v1/verispec/drafting", json={"on": on}) as response:
             response.raise_for_status()
+
+
+async def worker_mib(session: aiohttp.ClientSession, base_url: str) -> float:
+    """Memory that is the worker process's own: there are drafter, controller and what waits for the verifier."""
+    async with session.get(f"{base_url}/verispec/status") as response:
+        workers = (await response.json())["workers"]
+    return sum(psutil.Process(worker["pid"]).memory_full_info().uss for worker in workers) / 2**20
 
 
 async def read_metrics(session: aiohttp.ClientSession, base_url: str) -> dict[str, float]:

@@ -22,6 +22,7 @@ def verify(
     loaded = load_verification(scenario)
     from verispec_bench.exactness.describe import describe_verification
     from verispec_bench.exactness.verify import SUMMARY, prepare_verification, run_verification
+    from verispec_bench.ledger.evidence import write_evidence
     from verispec_bench.record import ResultDirectory
 
     prepared = prepare_verification(loaded)
@@ -38,11 +39,14 @@ def verify(
         kept = "interrupted: finished chunks are kept"
         say(f"{kept}; go on with: verispec verify {scenario} --resume --out {path}", err)
         raise
+    evidence = write_evidence(path, summary, results.manifest()["servers"])
     if as_json:
         out.print_json(data=summary)
     else:
         _show_verification(summary)
-        say(f"figures: {path / SUMMARY}", out)
+        say(f"figures:  {path / SUMMARY}", out)
+        for file in evidence:
+            say(f"evidence: {file}", out)
     if not summary["closed"]:
         raise typer.Exit(1)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from verispec_bench.ledger.entry import Entry, Ledger
+from verispec_bench.ledger.entry import Entry, Ledger, State
 from verispec_bench.ledger.probability import VERIFY
 from verispec_bench.ledger.verification import Verification, of_contract
 
@@ -28,11 +28,21 @@ def _entry(condition: dict[str, Any], file: str, fresh: Sequence[Verification]) 
         return Entry(claim, "closed" if condition["holds"] else "broken", condition["why"], file=file)
     tests = [(each.parity, each.file) for each in fresh if each.parity]
     for parity, tested in tests:
-        rejected = parity["draft_tokens"] - parity["accepted_tokens"]
-        said = f"{rejected} rejected drafts in {parity['compared']} answers, {parity['unexplained']} of which differ"
-        if parity["unexplained"]:
-            return Entry(claim, "broken", said, rejected, LEAST_REJECTED, tested)
-        if rejected >= LEAST_REJECTED and parity["closed"]:
-            return Entry(claim, "closed", said, rejected, LEAST_REJECTED, tested)
+        state, said = state_finding(parity)
+        if state != "open":
+            return Entry(claim, state, said, _rejected(parity), LEAST_REJECTED, tested)
     said = condition["why"] if not tests else f"fewer than {LEAST_REJECTED} rejected drafts were followed by an answer"
     return Entry(claim, "open", said, file=file, would_close=VERIFY)
+
+
+def state_finding(parity: dict[str, Any]) -> tuple[State, str]:
+    """What an arm's greedy answers say of its state, and on what ground."""
+    rejected = _rejected(parity)
+    said = f"{rejected} rejected drafts in {parity['compared']} answers, {parity['unexplained']} of which differ"
+    if parity["unexplained"]:
+        return "broken", said
+    return "closed" if rejected >= LEAST_REJECTED and parity["closed"] else "open", said
+
+
+def _rejected(parity: dict[str, Any]) -> int:
+    return int(parity["draft_tokens"] - parity["accepted_tokens"])

@@ -109,7 +109,8 @@ async def run_part(
             for name, prompts in sweep.plan.warmup.items():
                 await warm_up(variant, sweep.workloads[name], prompts, server)
 
-        async with fleet(Launch(variant, sweep.interpreter, results, progress, kept), warm) as servers:
+        launch = Launch(variant, sweep.interpreter, results, progress, kept)
+        async with fleet(launch, warm) as servers:
             execution = Execution(
                 variant,
                 sweep.workloads,
@@ -123,3 +124,5 @@ async def run_part(
             await execution.run(blocks)
             for planned in searches:
                 await search(execution, planned)
+            for server in servers.running:
+                await launch.keep_costs(server)

@@ -71,6 +71,9 @@ def summarise(results: ResultDirectory, complete: bool | None = None) -> dict[st
         "two_schedulers": schedulers,
         "slo": searches,
         "prediction": _prediction(kept, names),
+        "step_costs": {
+            name: server["step_costs"] for name, server in manifest["servers"].items() if server.get("step_costs")
+        },
     }
 
 

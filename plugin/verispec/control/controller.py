@@ -181,8 +181,8 @@ class Controller:
         drafts = min(int(counts.sum()), self._most_drafts(batch))
         if drafts == 0 or self._looks(batch):
             return [0] * len(ids)
-        without = len(ids) - len(counts)
-        chances, counts = np.pad(chances, ((0, without), (0, 0))), np.pad(counts, (0, without))
+        if without := len(ids) - len(counts):
+            chances, counts = np.pad(chances, ((0, without), (0, 0))), np.pad(counts, (0, without))
         _, prompts_s = self._without_drafts(batch)
         seconds = self.costs.seconds(batch, np.arange(drafts + 1)) - prompts_s
         slack = None
@@ -220,6 +220,8 @@ class Controller:
         """
         none = np.array([0])
         seconds = float(self.costs.seconds(batch, none)[0])
+        if not batch.prompt_tokens:
+            return seconds, 0.0
         decoding_s = min(seconds, float(self.costs.seconds(replace(batch, prompt_tokens=0), none)[0]))
         return decoding_s, seconds - decoding_s
 

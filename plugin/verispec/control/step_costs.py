@@ -117,16 +117,14 @@ class StepCosts:
 
     def observe(self, step: Step) -> None:
         """Learn from a step; one far off counts less, and what all steps have in common is the machine's speed."""
-        drafts = np.array([step.drafts])
-        features = _features(step.batch, drafts)[0]
         weight = 1.0
         if self.known(step.batch.tokens + step.drafts):
-            off = float(np.log(step.seconds / self.seconds(step.batch, drafts)[0]))
+            off = float(np.log(step.seconds / self.seconds(step.batch, np.array([step.drafts]))[0]))
             limit = OUTLIER * self._deviation
             weight = min(1.0, limit / max(abs(off), 1e-9))
             self._deviation += DRIFT * (min(abs(off), 2 * limit) - self._deviation)
             self._speed *= float(np.exp(DRIFT * np.clip(off, -limit, limit)))
-        self._remember(features, step.seconds / self._speed, weight)
+        self._remember(_features(step), step.seconds / self._speed, weight)
 
     def _remember(self, features: NDArray[np.float64], seconds: float, weight: float) -> None:
         relative = features / seconds  # so that errors of 1% count alike in short steps and long ones
@@ -146,12 +144,15 @@ class StepCosts:
 
         They are 0 before anything was measured.
         """
-        expected = _features(batch, drafts) @ self._weights
-        return self._speed * np.maximum(expected, 0.1 * self._typical_s)
+        tokens, rates = batch.tokens + drafts, self._weights[len(KNOTS) :] / LINEAR_UNITS
+        every = rates[1] * batch.kv_tokens + rates[2] * batch.requests + rates[4] * batch.prompt_tokens
+        expected = np.interp(tokens, KNOTS, self._weights[: len(KNOTS)]) + rates[0] * tokens + rates[3] * (drafts > 0)
+        seconds: NDArray[np.float64] = self._speed * np.maximum(expected + every, 0.1 * self._typical_s)
+        return seconds
 
     def known(self, tokens: int, enough: float = ENOUGH) -> bool:
         """Enough steps of about so many tokens have been measured, not too long ago."""
-        return bool(_hats(np.array([tokens]))[0] @ self._mass >= enough)
+        return bool(np.interp(tokens, KNOTS, self._mass) >= enough)
 
     @property
     def reach(self) -> int:
@@ -178,24 +179,18 @@ class StepCosts:
         )
 
 
-def _hats(tokens: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Weights of the knots between which each count of tokens lies, float64 [len(tokens), knots]."""
-    at = np.clip(tokens, KNOTS[0], KNOTS[-1])
-    upper = np.clip(np.searchsorted(KNOTS, at), 1, len(KNOTS) - 1)
+def _features(step: Step) -> NDArray[np.float64]:
+    """float64 [knots + linear terms]: the knots between which its tokens lie, and what the linear terms count."""
+    batch = step.batch
+    tokens = batch.tokens + step.drafts
+    features = np.zeros(len(KNOTS) + len(LINEAR_UNITS))
+    at = min(max(tokens, KNOTS[0]), KNOTS[-1])
+    upper = min(max(int(np.searchsorted(KNOTS, at)), 1), len(KNOTS) - 1)
     share = (at - KNOTS[upper - 1]) / (KNOTS[upper] - KNOTS[upper - 1])
-    hats = np.zeros((len(at), len(KNOTS)))
-    rows = np.arange(len(at))
-    hats[rows, upper - 1], hats[rows, upper] = 1 - share, share
-    return hats
-
-
-def _features(batch: Batch, drafts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """float64 [len(drafts), knots + linear terms]."""
-    tokens = batch.tokens + drafts
-    linear = np.empty((len(drafts), len(LINEAR_UNITS)))
-    linear[:, 0], linear[:, 3] = tokens, drafts > 0
-    linear[:, 1], linear[:, 2], linear[:, 4] = batch.kv_tokens, batch.requests, batch.prompt_tokens
-    return np.hstack([_hats(tokens), linear / LINEAR_UNITS])
+    features[upper - 1], features[upper] = 1 - share, share
+    linear = tokens, batch.kv_tokens, batch.requests, step.drafts > 0, batch.prompt_tokens
+    features[len(KNOTS) :] = np.array(linear) / LINEAR_UNITS
+    return features
 
 
 def _prior() -> NDArray[np.float64]:

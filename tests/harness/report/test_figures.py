@@ -4,7 +4,9 @@ import pytest
 
 from tests.harness.report.test_report import comparison
 from verispec_bench.report.figures import FIGURES, draw_figures
+from verispec_bench.report.figures.against_batch import draw_speedup
 from verispec_bench.report.figures.envelope import draw_envelope
+from verispec_bench.report.figures.pass_cost import pass_costs
 from verispec_bench.report.figures.position import _reached
 
 CELL = {
@@ -13,17 +15,36 @@ CELL = {
     "step_rule_share": 0.1, "step_decode_pass_share": None, "step_other_share": 0.2,
     "spec_decode_acceptance_rate": 60.0, "committed_tokens_per_device_second": 50.0, "committed_tokens_per_gib": 9.0,
 }  # fmt: skip
-PREDICTED = {"cell": "c", "arm": "x", "speedup": 1.4, "speedup_predicted": 1.35}
+COSTS = {"tokens": [1, 2, 8, 32], "seconds": [0.05, 0.06, 0.06, 0.12], "steps": [9, 9, 9, 9], "kv_token_s": 0.0,
+         "request_s": 0.001, "drafts_s": 0.002, "prompt_token_s": 0.0}  # fmt: skip
+PREDICTED = {"cell": "c", "arm": "x", "baseline": "target-only", "speedup": 1.4, "speedup_predicted": 1.35,
+             "speedup_oracle": 1.6}  # fmt: skip
 
 
 def test_all_figures_are_drawn_of_a_full_summary(tmp_path):
     summary = {
         "comparisons": [comparison(), comparison(0.6, 0.5, 0.7, concurrency=16, batch_size_mean=15.0)],
         "arms": {"x": [CELL], "y": [CELL | {"arm": "y"}]},
+        "step_costs": {"x": COSTS},
         "prediction": {"cells": [PREDICTED, PREDICTED | {"speedup": 0.8}], "errors": {}},
     }
     assert {path.stem for path in draw_figures(summary, tmp_path)} == set(FIGURES)
     assert {path.name for path in tmp_path.glob("*.svg")} == {f"{name}.svg" for name in FIGURES}
+
+
+def test_a_pass_costs_what_its_tokens_and_requests_do():
+    """By hand: at batch 8, γ = 3 makes 32 tokens: (.12 + 8 · .001 + .002) / (.06 + 8 · .001)."""
+    found = pass_costs(COSTS)
+    assert list(found) == [1, 2, 4, 8, 16]  # no pass of more than 32 tokens was measured
+    assert found[8] == pytest.approx([1.0, (0.08 + 0.01) / 0.068, (0.1 + 0.01) / 0.068, 0.13 / 0.068])
+    assert len(found[1]) == 17
+
+
+def test_the_oracle_stands_beside_the_speedup():
+    summary = {"comparisons": [comparison()], "prediction": {"cells": [PREDICTED], "errors": {}}}
+    [axes] = draw_speedup(summary).axes
+    assert [3.9, 1.6] in [[*line.get_xdata(), *line.get_ydata()] for line in axes.lines]
+    assert "had no rejected draft been verified" in [text.get_text() for text in axes.get_legend().get_texts()]
 
 
 def test_the_map_has_a_field_for_each_cell_in_its_verdicts_color():

@@ -15,6 +15,7 @@ def comparison(speedup=1.5, low=1.2, high=1.8, valid=True, **fields):
             ratios |= {key: 0.9, f"{key}_low": 0.8, f"{key}_high": 1.0}
     return ratios | {
         "workload": "chat", "arm": "x", "baseline": "target-only", "concurrency": 4, "batch_size_mean": 3.9,
+        "cell": "c",
         "speedup_kind": "output_throughput", "speedup": speedup,
         "speedup_low": low, "speedup_high": high, "valid": valid, "reasons": [],
         "tokens_per_step": 1.2, "greedy_compared": 8, "greedy_different": 0,

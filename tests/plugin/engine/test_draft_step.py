@@ -3,6 +3,7 @@
 import time
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from vllm import SamplingParams
@@ -28,6 +29,9 @@ def runner_of(*requests, custom=()):
         input_batch=SimpleNamespace(
             req_ids=names,
             num_reqs=len(names),
+            req_id_to_index={},
+            num_computed_tokens_cpu=np.zeros(0, np.int32),
+            num_prompt_tokens=np.zeros(0, np.int32),
             logitsprocs=processors_of([(params, []) for params in requests], *custom),
         ),
         requests={name: SimpleNamespace(sampling_params=params) for name, params in zip(names, requests, strict=True)},

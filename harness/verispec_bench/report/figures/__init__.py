@@ -11,6 +11,7 @@ from verispec_bench.report.figures.acceptance import draw_acceptance
 from verispec_bench.report.figures.against_batch import draw_speedup, tpot_drawer
 from verispec_bench.report.figures.envelope import draw_envelope
 from verispec_bench.report.figures.frontier import draw_frontier
+from verispec_bench.report.figures.pass_cost import draw_pass_cost
 from verispec_bench.report.figures.position import draw_positions
 from verispec_bench.report.figures.prediction import draw_prediction
 from verispec_bench.report.figures.step_split import draw_step_split
@@ -26,6 +27,7 @@ FIGURES: dict[str, Callable[[dict[str, Any]], Figure | None]] = {
     "acceptance": draw_acceptance,
     "positions": draw_positions,
     "step_split": draw_step_split,
+    "pass_cost": draw_pass_cost,
     "prediction": draw_prediction,
     "drafter_frontier": draw_frontier,
 }
