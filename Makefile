@@ -49,8 +49,9 @@ notebooks: setup ## run the notebooks; executed copies go to OUT (default result
 	@mkdir -p $(or $(OUT),results/notebooks)
 	@cd notebooks && ../$(BIN)/jupyter-execute *.ipynb --output '$(abspath $(or $(OUT),results/notebooks))/{notebook_name}'
 
-docs: setup ## build the documentation into OUT (default site/)
-	@$(BIN)/python -m mkdocs build --strict --quiet --site-dir $(abspath $(or $(OUT),site))
+docs: setup ## build the documentation into site/
+	@$(BIN)/python docs/reference_pages.py
+	@$(BIN)/zensical build --strict --clean
 
 report: setup ## redraw the figures and report.html of a result directory: make report DIR=results/…
 	@$(if $(DIR),,echo 'which result directory? make report DIR=results/…' >&2; exit 2;) $(BIN)/verispec report $(DIR)
