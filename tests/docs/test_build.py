@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.docs.pages import PAGES, ROOT, name_of
+from tests.docs.pages import DOCS, PAGES, ROOT, name_of
 from verispec_bench.measure.registry import METRICS
 
 
@@ -14,7 +14,7 @@ from verispec_bench.measure.registry import METRICS
 def site(tmp_path_factory):
     path = tmp_path_factory.mktemp("docs")
     shutil.copy(ROOT / "mkdocs.yml", path)
-    for name in ("docs", "plugin", "harness", "examples"):
+    for name in ("docs", "plugin", "harness"):
         shutil.copytree(ROOT / name, path / name)
     for command in (["docs/reference_pages.py"], ["-m", "zensical", "build", "--strict"]):
         done = subprocess.run(
@@ -53,3 +53,8 @@ def test_nothing_is_fetched_from_elsewhere(site):
     text = (site / "index.html").read_text(encoding="utf-8")
     assert "fonts.googleapis" not in text
     assert 'src="http' not in text
+
+
+def test_the_example_of_a_drafter_is_the_one_that_is_tested():
+    page = (DOCS / "how-to" / "own-drafter.md").read_text(encoding="utf-8")
+    assert (ROOT / "examples" / "bigram_drafter.py").read_text(encoding="utf-8") in page
