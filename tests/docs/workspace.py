@@ -46,8 +46,10 @@ def run_commands(path: Path, text: str, timeout_s: float) -> None:
 
 def _write(path: Path, name: str, source: str, **sections: object) -> None:
     scenario = yaml.safe_load((ROOT / "scenarios" / f"{source}.yaml").read_text(encoding="utf-8"))
-    scenario["server"] |= {"args": {"enforce-eager": True}, "max_num_seqs": 8}  # starts sooner
-    if "exactness" in scenario:
+    scenario["server"]["args"] = {"enforce-eager": True}  # starts sooner
+    if "exactness" not in scenario:
+        scenario["server"]["max_num_seqs"] = 4  # the most that `calibrate` goes up to
+    else:
         scenario["exactness"]["max_tv"] = 0.15  # so that its completions are enough
         scenario["parity"] |= {"prompts": 6, "tokens": 16, "envelope_prompts": 4}
     for key, value in sections.items():
