@@ -82,7 +82,7 @@ bench: setup ## time rules and drafters, their share of a served step, and the l
 	@$(BIN)/python benchmarks/served.py $(if $(OUT),--json >> $(OUT))
 	@$(BIN)/python benchmarks/client.py $(if $(OUT),--json >> $(OUT))
 
-soak: setup ## ten minutes of mixed traffic on a live server while faults are switched on and off: nothing may be lost or differ
+soak: setup ## twenty minutes of mixed traffic on a live server while faults are switched on and off: nothing may be lost or differ
 	@$(BIN)/python -m tests.soak
 
 doctor: setup ## what is installed, which seams fit, which model is there

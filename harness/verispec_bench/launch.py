@@ -82,14 +82,18 @@ class Launch:
                 f"{self.results.path}: server {key} now differs from the one that its runs were made with: "
                 f"{', '.join(changed[:5])}; choose another --out"
             )
-        manifest["servers"][key] = {"argv": server.command.argv, "env": server.command.env, **found.as_dict()}
+        kept = {name: recorded[name] for name in ("step_costs",) if recorded and name in recorded}
+        manifest["servers"][key] = {"argv": server.command.argv, "env": server.command.env, **found.as_dict(), **kept}
         self.results.write_manifest(manifest)
         return found
 
     async def keep_costs(self, server: ServerProcess) -> None:
-        """Keep in the manifest what the server's steps cost, where its controller has measured them."""
-        async with aiohttp.ClientSession() as session:
-            workers = await plugin_status(session, server.base_url)
+        """Keep in the manifest what the server's steps cost, where its controller has measured them and it answers."""
+        try:
+            async with aiohttp.ClientSession() as session:
+                workers = await plugin_status(session, server.base_url)
+        except (aiohttp.ClientError, TimeoutError):
+            return
         costs = [worker["control"]["costs"] for worker in workers if worker.get("control")]
         if costs and costs[0]:
             manifest = self.results.manifest()

@@ -9,6 +9,9 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 BLOCK = re.compile(r"^(?:<!-- run: (\w+) -->\n)?```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+UNMARKED = re.compile(r"(?<!-->\n)^```text\n(?:\$ )?(?:verispec|make|curl|python|apt|pip|git) .*", re.MULTILINE)
+"""Commands that are shown as text, without a word on why they are not run."""
+
 
 @dataclass(frozen=True)
 class Commands:

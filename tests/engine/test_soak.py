@@ -1,6 +1,7 @@
 """A live server under load while every fault is switched on once: nothing is lost, no token differs."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -41,3 +42,8 @@ def test_drafts_are_accepted_between_the_faults(report):
 def test_the_memory_of_the_worker_is_read(report):
     assert len(report.memory_mib) == 1
     assert report.memory_mib[0] > 100
+
+
+@pytest.mark.parametrize(("memory_mib", "passed"), [([500, 600, 610, 620], True), ([500, 600, 610, 640], False)])
+def test_memory_that_grows_fails_a_soak(report, memory_mib, passed):
+    assert replace(report, memory_mib=memory_mib).passed is passed

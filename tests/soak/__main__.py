@@ -1,4 +1,4 @@
-"""python -m tests.soak [--minutes 10] [--json]: starts a pair of servers on the default model and soaks the arm."""
+"""python -m tests.soak [--minutes 20] [--json]: starts a pair of servers on the default model and soaks the arm."""
 
 import argparse
 import asyncio
@@ -38,7 +38,7 @@ def scenario(control: Path) -> Setup:
 def main() -> None:
     """Print the report; exit code 1 if something was lost, differed, or went unnoticed."""
     parser = argparse.ArgumentParser(prog="make soak")
-    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     err = Console(stderr=True)
@@ -71,7 +71,8 @@ async def _run(minutes: float, say) -> Report:
 
 def as_text(report: Report) -> str:
     """For people."""
-    tally = report.tally
+    tally, grew = report.tally, report.grew_mib
+    growth = "too short to say whether it grows" if grew is None else f"{grew:+.0f} since the second round"
     lines = [
         f"requests sent      {tally.sent}",
         f"finished           {tally.finished}",
@@ -80,8 +81,7 @@ def as_text(report: Report) -> str:
         f"tokens differing   {len(tally.differing)}",
         f"accepted drafts    {report.accepted_tokens}",
         f"time target-only   {report.target_only_share:.0%}",
-        f"worker's memory    {report.memory_mib[0]:.0f} to {report.memory_mib[-1]:.0f} MiB, "
-        f"{report.grew_mib:+.0f} since the second round",
+        f"worker's memory    {report.memory_mib[0]:.0f} to {report.memory_mib[-1]:.0f} MiB, {growth}",
         "fallbacks          " + ", ".join(f"{reason} {count}" for reason, count in report.fallbacks.items() if count),
         *(f"LOST       {line}" for line in tally.lost[:20]),
         *(f"DIFFERENT  {line}" for line in tally.differing[:20]),

@@ -46,15 +46,15 @@ class Report:
     memory_mib: list[float]
 
     @property
-    def grew_mib(self) -> float:
-        """From the second round to the last: in the first the server still warms up."""
-        return self.memory_mib[-1] - self.memory_mib[1] if len(self.memory_mib) > 2 else 0.0
+    def grew_mib(self) -> float | None:
+        """From the second round to the last, for in the first the server still warms up; None: too short to say."""
+        return self.memory_mib[-1] - self.memory_mib[1] if len(self.memory_mib) > 2 else None
 
     @property
     def passed(self) -> bool:
         """Nothing lost, nothing different, every fault noticed, drafts were accepted beside, and memory is flat."""
         sound = not (self.tally.lost or self.tally.differing or self.missing)
-        return sound and self.accepted_tokens > 0 and self.grew_mib <= MAX_GROWTH_MIB
+        return sound and self.accepted_tokens > 0 and (self.grew_mib or 0.0) <= MAX_GROWTH_MIB
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"grew_mib": self.grew_mib, "passed": self.passed}

@@ -38,11 +38,14 @@ def adopt(
     from verispec_bench.ledger import decide
     from verispec_bench.ledger.performance import Thresholds
     from verispec_bench.record import ResultDirectory
+    from verispec_bench.release import read_file
     from verispec_bench.report import keep_decision, render
 
     verifications = list(verification or [])
-    if directory.is_file():
-        directory, made = _measured(directory, out_dir)
+    if directory.is_file() or directory.suffix in (".yaml", ".yml"):
+        if manifest:
+            read_file(manifest)  # what cannot be used is refused before anything is measured
+        directory, made = _measured(directory, arm, out_dir)
         verifications += made
     elif out_dir:
         raise UnusableInput(f"--out is for a scenario that is to be measured; {directory} is none")
@@ -59,11 +62,13 @@ def adopt(
         raise typer.Exit(1)
 
 
-def _measured(scenario: Path, out_dir: Path | None) -> tuple[Path, list[Path]]:
+def _measured(scenario: Path, arm: str | None, out_dir: Path | None) -> tuple[Path, list[Path]]:
     """Sweep a scenario, and verify it where it says what to verify: both result directories."""
     from verispec_bench.scenario import load_scenario, load_verification
 
     loaded = load_scenario(scenario)
+    if arm not in loaded.arms and (arm or len(loaded.arms) != 1):
+        raise UnusableInput(f"{scenario}: choose one with --arm: {', '.join(loaded.arms)}")
     path = out_dir or Path("results") / f"adopt-{loaded.name}"
     made = []
     if loaded.exactness or loaded.parity:

@@ -1,5 +1,6 @@
 """`gate`: has something broken since the reference was made? Minutes, for a pipeline."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -26,22 +27,28 @@ def gate(
     The scenario has one arm, one cell of load, and a section exactness or parity: scenarios/gate.yaml. A sound server
     fails with a probability below 1 in 100.
     """
-    from verispec_bench.ledger.gate import Gate, found_in, judge
+    from verispec_bench.ledger.gate import FILE, Gate, found_in, judge
     from verispec_bench.release import read_file
     from verispec_bench.scenario import cells_of, load_scenario, load_verification
+    from verispec_bench.scenario.servers import ServerAxes
 
     known = Gate.read(reference) if reference else None
-    path = out_dir or Path("results") / "gate"
+    path = out_dir or Path("results") / f"gate-{datetime.now():%Y%m%d-%H%M%S}"
+    if (path / FILE).exists():
+        raise UnusableInput(f"{path}: holds a finished gate; choose another --out")
     loaded = load_scenario(scenario)
-    if len(loaded.all_arms) != 2 or len(cells_of(loaded)) != 1:
+    if len(loaded.arms) != 1 or len(loaded.all_arms) != 2 or len(cells_of(loaded)) != 1 or loaded.axes != ServerAxes():
         raise UnusableInput(f"{scenario}: a gate compares one arm with the baseline in one cell, no more")
+    [arm] = loaded.arms
+    if not loaded.arms[arm].plugin:
+        raise UnusableInput(f"{scenario}: arm {arm} runs without the plugin: it has no contract to hold it to")
     verification = verified(load_verification(scenario), path / "verify")
     summary = swept(loaded, scenario.parent, path / "sweep")
-    found = found_in(summary, read_file(path / "sweep", next(iter(loaded.arms))))
+    found = found_in(summary, read_file(path / "sweep", arm))
     ledger = judge(found, verification, summary, known)
-    file = found.write(path, ledger)
+    file = found.write(path, ledger, known)
     if as_json:
-        out.print_json(data=found.model_dump() | ledger.as_dict())
+        out.print_json(data=found.as_dict(ledger, known))
     else:
         for entry in ledger.entries:
             out.print(

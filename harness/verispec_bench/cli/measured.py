@@ -1,9 +1,11 @@
 """What `adopt` and `gate` measure before they judge; both go on with what an earlier call left unfinished."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from verispec_bench.cli.app import err, run
+from verispec_bench.cli.app import err, run, say
 
 if TYPE_CHECKING:
     from verispec_bench.scenario import Scenario, Verification
@@ -12,11 +14,15 @@ if TYPE_CHECKING:
 def verified(scenario: "Verification", path: Path) -> dict[str, Any]:
     """`verispec verify SCENARIO --resume --out PATH`: what it found."""
     from verispec_bench.exactness.verify import prepare_verification, run_verification
+    from verispec_bench.ledger.evidence import write_evidence
     from verispec_bench.record import ResultDirectory
 
     prepared = prepare_verification(scenario)
     results = ResultDirectory.create_or_resume(path, prepared.manifest, resume=True)
-    return run(run_verification(prepared, results, err))
+    with _said_if_interrupted(path):
+        summary = run(run_verification(prepared, results, err))
+    write_evidence(path, summary, results.manifest()["servers"])
+    return summary
 
 
 def swept(scenario: "Scenario", beside: Path, path: Path) -> dict[str, Any]:
@@ -35,6 +41,16 @@ def swept(scenario: "Scenario", beside: Path, path: Path) -> dict[str, Any]:
 
     prepared = prepare(scenario, beside)
     results = ResultDirectory.create_or_resume(path, prepared.manifest, resume=True)
-    summary = run(run_sweep(prepared, results, err))
+    with _said_if_interrupted(path):
+        summary = run(run_sweep(prepared, results, err))
     render(results, summary)
     return summary
+
+
+@contextmanager
+def _said_if_interrupted(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"interrupted: what is finished is kept; go on with the same command and --out {path.parent}", err)
+        raise

@@ -11,6 +11,8 @@ from verispec_bench.record.atomic import write_json
 def write_evidence(directory: Path, verification: Mapping[str, Any], servers: Mapping[str, Any]) -> list[Path]:
     """Write evidence-ARM.json for each arm whose greedy answers say something of its state; the paths.
 
+    "closed" is true where enough rejected drafts were followed by target-only's answers, false where an answer differs.
+
     Args:
         directory: of `verispec verify`.
         verification: verify.json.

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ def keep_decision(directory: Path, summary: dict[str, Any], decision: dict[str, 
 
 def kept_decisions(directory: Path, summary: dict[str, Any]) -> list[dict[str, Any]]:
     """Those that were made from this very summary."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(directory.glob("decision-*.json"))]
+    found = []
+    for path in sorted(directory.glob("decision-*.json")):
+        with suppress(ValueError):  # damaged: it is no decision
+            found.append(json.loads(path.read_text(encoding="utf-8")))
     return [decision for decision in found if decision.get(SUMMARY_KEY) == _sha256(summary)]
 
 

@@ -35,8 +35,9 @@ def predict(blocks: Mapping[str, Sequence[Mapping[str, Row]]], arm: str, baselin
     """Step times and speedup of an arm in each cell, held out in its turn.
 
     What is predicted from: how many steps each server made, and what was in them. Acceptance is thus as measured, time
-    is not. Beside it stands the oracle: the speedup as measured, had no draft been verified that was then rejected. No
-    better choice among the same drafts gains more, by the cost of a draft that the other cells show.
+    is not. Beside it stands an oracle: the speedup as measured, had no draft been verified that was then rejected, by
+    the cost of a draft that the other cells show. (Rounds in which all were rejected would be saved as a whole, and
+    drafts that were held back might have been kept: it is an estimate, no bound.)
 
     Args:
         blocks: of each closed-loop cell, the rows of cells.csv by arm.

@@ -93,13 +93,14 @@ class Controller:
         self.costs.observe(step)
         decoding_s, prompts_s = self._without_drafts(step.batch)
         luck = step.seconds / float(self.costs.seconds(step.batch, np.array([step.drafts]))[0])
-        target_only_s = {key: luck * (len(tokens) * decoding_s + prompts_s) for key, tokens in committed.items()}
+        first_tokens = len(committed) - step.batch.requests  # of requests whose prompts ended in this step
+        each = (sum(map(len, committed.values())) - first_tokens) / step.batch.requests
         self.choices.spent_seconds += step.seconds
-        self.choices.target_only_seconds += sum(target_only_s.values()) / max(len(committed), 1)
-        for request_id, seconds in target_only_s.items():
+        self.choices.target_only_seconds += luck * (each * decoding_s + prompts_s)
+        for request_id, tokens in committed.items():
             account = self._account(request_id)
             account.spent_s += step.seconds
-            account.target_only_s += seconds
+            account.target_only_s += luck * (len(tokens) * decoding_s + prompts_s)
 
     def committed(self, request_id: str, token_ids: Sequence[int]) -> None:
         """These tokens came next: hold the latest draft against them."""
@@ -130,7 +131,7 @@ class Controller:
             proposals: one for each.
             others: requests that the next step decodes without a draft.
             kv_tokens: in the caches of all of them.
-            prompt_tokens: that the next step reads besides.
+            prompt_tokens: that the next step reads besides, at most.
 
         """
         ids = [request.request_id for request in requests]
@@ -183,8 +184,10 @@ class Controller:
             return [0] * len(ids)
         if without := len(ids) - len(counts):
             chances, counts = np.pad(chances, ((0, without), (0, 0))), np.pad(counts, (0, without))
-        _, prompts_s = self._without_drafts(batch)
+        decoding_s, prompts_s = self._without_drafts(batch)
         seconds = self.costs.seconds(batch, np.arange(drafts + 1)) - prompts_s
+        if batch.prompt_tokens:  # the difference of two long times: drafts gain no time, whatever the noise says
+            seconds = np.maximum(seconds, decoding_s)
         slack = None
         if self._settings.max_slowdown is not None:
             slack = np.array([self._slack_s(request_id, float(seconds[0])) for request_id in ids])
@@ -194,13 +197,15 @@ class Controller:
     def _most_drafts(self, batch: Batch) -> int:
         """Drafts in all that a step may have: it may be larger than what was tried, but not by far."""
         reach = self.costs.reach
-        return max(0, STRETCH * reach - batch.tokens, LEAST_TRIAL if reach else 0)
+        return max(0, STRETCH * reach - batch.requests, LEAST_TRIAL if reach else 0)
 
     def _looks(self, batch: Batch) -> bool:
-        """This step goes without drafts to keep it known what such a step costs: all gains are measured by it."""
+        """This step goes without drafts to keep it known what decoding costs: all gains are measured by it."""
+        if batch.prompt_tokens:
+            return False
         self._since_look += 1
-        interval = LOOK_EVERY if self.costs.known(batch.tokens) else LOOK_EVERY_AT_FIRST
-        looks = self._since_look >= interval and not self.costs.known(batch.tokens, 2 * ENOUGH)
+        interval = LOOK_EVERY if self.costs.known(batch.requests) else LOOK_EVERY_AT_FIRST
+        looks = self._since_look >= interval and not self.costs.known(batch.requests, 2 * ENOUGH)
         if looks:
             self._since_look = 0
             self.choices.decisions_to_look += 1

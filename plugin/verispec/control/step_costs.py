@@ -91,8 +91,11 @@ class StepCosts:
         self._gram = np.zeros((size, size))
         self._moment = np.zeros(size)
         self._mass = np.zeros(len(KNOTS))
+        self._mass_decoding = np.zeros(len(KNOTS))
+        self._tried = np.zeros(len(KNOTS))
         self._prior, self._expected = _prior(), np.zeros(size)
         self._typical_s = 0.0
+        self._decoding_steps = 0
         self._speed = 1.0
         self._deviation = 0.05
         self._unfitted = 0
@@ -103,13 +106,14 @@ class StepCosts:
 
     def _believe(self, calibration: Costs) -> None:
         self._mass = np.minimum(np.interp(KNOTS, calibration.tokens, calibration.steps, 0, 0), CALIBRATION_STEPS)
+        self._mass_decoding, self._tried = self._mass.copy(), self._mass.copy()
         tokens, seconds = np.array(calibration.tokens), np.array(calibration.seconds)
         token_s = np.polyfit(tokens, seconds, 1)[0] if len(tokens) > 1 else 0.0
         own = calibration.kv_token_s, calibration.request_s, calibration.drafts_s, calibration.prompt_token_s
         rates = np.array([token_s, *own])
         self._expected[: len(KNOTS)] = np.interp(KNOTS, tokens, seconds - token_s * tokens)
         self._expected[len(KNOTS) :] = rates * LINEAR_UNITS
-        self._typical_s = float(np.median(calibration.seconds))
+        self._typical_s, self._decoding_steps = float(np.median(calibration.seconds)), 1
         knots = range(len(KNOTS))
         self._prior[knots, knots] += self._mass
         linear = range(len(KNOTS), len(self._prior))
@@ -118,26 +122,38 @@ class StepCosts:
     def observe(self, step: Step) -> None:
         """Learn from a step; one far off counts less, and what all steps have in common is the machine's speed."""
         weight = 1.0
-        if self.known(step.batch.tokens + step.drafts):
+        if np.interp(step.batch.tokens + step.drafts, KNOTS, self._mass) >= ENOUGH:
             off = float(np.log(step.seconds / self.seconds(step.batch, np.array([step.drafts]))[0]))
             limit = OUTLIER * self._deviation
             weight = min(1.0, limit / max(abs(off), 1e-9))
             self._deviation += DRIFT * (min(abs(off), 2 * limit) - self._deviation)
             self._speed *= float(np.exp(DRIFT * np.clip(off, -limit, limit)))
-        self._remember(_features(step), step.seconds / self._speed, weight)
+        self._remember(step, step.seconds / self._speed, weight)
 
-    def _remember(self, features: NDArray[np.float64], seconds: float, weight: float) -> None:
+    def _remember(self, step: Step, seconds: float, weight: float) -> None:
+        features = _features(step)
+        hats, decodes_only = features[: len(KNOTS)], not step.batch.prompt_tokens
         relative = features / seconds  # so that errors of 1% count alike in short steps and long ones
         self._gram = MEMORY * self._gram + weight * np.outer(relative, relative)
         self._moment = MEMORY * self._moment + weight * relative
-        self._mass = MEMORY * self._mass + weight * features[: len(KNOTS)]
-        self._typical_s += (seconds - self._typical_s) / min(self.steps + 1, 100)
+        self._mass = MEMORY * self._mass + weight * hats
+        self._mass_decoding = MEMORY * self._mass_decoding + weight * decodes_only * hats
+        self._tried = MEMORY * self._tried + weight * _hats(step.batch.requests + step.drafts)
+        self._note_typical(seconds, decodes_only)
         self.steps += 1
         self._unfitted += 1
         if self._unfitted >= REFIT_EVERY or self.steps <= 4 * REFIT_EVERY:
             prior = self._prior / self._typical_s**2
             self._weights[:] = np.linalg.solve(self._gram + prior, self._moment + prior @ self._expected)
             self._unfitted = 0
+
+    def _note_typical(self, seconds: float, decodes_only: bool) -> None:
+        """Of steps that only decode; where there are none yet, the shortest of the others."""
+        if decodes_only:
+            self._decoding_steps += 1
+            self._typical_s += (seconds - self._typical_s) / min(self._decoding_steps, 100)
+        elif not self._decoding_steps:
+            self._typical_s = min(self._typical_s or seconds, seconds)
 
     def seconds(self, batch: Batch, drafts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Expected seconds of steps with so many drafts each, at least a tenth of a typical one.
@@ -151,18 +167,18 @@ class StepCosts:
         return seconds
 
     def known(self, tokens: int, enough: float = ENOUGH) -> bool:
-        """Enough steps of about so many tokens have been measured, not too long ago."""
-        return bool(np.interp(tokens, KNOTS, self._mass) >= enough)
+        """Enough steps that only decode, of about so many tokens, have been measured, not too long ago."""
+        return bool(np.interp(tokens, KNOTS, self._mass_decoding) >= enough)
 
     @property
     def reach(self) -> int:
-        """The most tokens of which steps have been measured, not too long ago."""
-        tried = np.flatnonzero(self._mass >= TRIED)
+        """The most requests and drafts together that steps had, not too long ago."""
+        tried = np.flatnonzero(self._tried >= TRIED)
         return int(KNOTS[tried[-1]]) if len(tried) else 0
 
     def table(self) -> Costs | None:
-        """What is known; None where nothing is."""
-        known = self._mass >= ENOUGH
+        """What is known of steps that only decode; None where nothing is."""
+        known = self._mass_decoding >= ENOUGH
         if not known.any():
             return None
         weights = self._speed * self._weights
@@ -171,7 +187,7 @@ class StepCosts:
         return Costs(
             tokens=KNOTS[known].astype(int).tolist(),
             seconds=np.maximum(seconds[known], 0.1 * self._typical_s).tolist(),
-            steps=self._mass[known].tolist(),
+            steps=self._mass_decoding[known].tolist(),
             kv_token_s=kv_token_s,
             request_s=request_s,
             drafts_s=drafts_s,
@@ -179,18 +195,21 @@ class StepCosts:
         )
 
 
-def _features(step: Step) -> NDArray[np.float64]:
-    """float64 [knots + linear terms]: the knots between which its tokens lie, and what the linear terms count."""
-    batch = step.batch
-    tokens = batch.tokens + step.drafts
-    features = np.zeros(len(KNOTS) + len(LINEAR_UNITS))
+def _hats(tokens: int) -> NDArray[np.float64]:
+    """Weights of the knots between which a count of tokens lies, float64 [knots]."""
+    hats = np.zeros(len(KNOTS))
     at = min(max(tokens, KNOTS[0]), KNOTS[-1])
     upper = min(max(int(np.searchsorted(KNOTS, at)), 1), len(KNOTS) - 1)
     share = (at - KNOTS[upper - 1]) / (KNOTS[upper] - KNOTS[upper - 1])
-    features[upper - 1], features[upper] = 1 - share, share
+    hats[upper - 1], hats[upper] = 1 - share, share
+    return hats
+
+
+def _features(step: Step) -> NDArray[np.float64]:
+    """float64 [knots + linear terms]: where its tokens lie, and what the linear terms count."""
+    batch, tokens = step.batch, step.batch.tokens + step.drafts
     linear = tokens, batch.kv_tokens, batch.requests, step.drafts > 0, batch.prompt_tokens
-    features[len(KNOTS) :] = np.array(linear) / LINEAR_UNITS
-    return features
+    return np.concatenate([_hats(tokens), np.array(linear) / LINEAR_UNITS])
 
 
 def _prior() -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ def identity(vllm_config: Any) -> dict[str, str]:
     architecture = {
         k: v for k, v in model.hf_config.to_dict().items() if k not in ("_name_or_path", "transformers_version")
     }
-    device = _processor() if current_platform.is_cpu() else str(current_platform.get_device_name())
+    device = processor() if current_platform.is_cpu() else str(current_platform.get_device_name())
     return {
         "model": Path(model.model).name,
         "architecture": value_digest(architecture)[:16],
@@ -34,7 +34,7 @@ def identity(vllm_config: Any) -> dict[str, str]:
     }
 
 
-def _processor() -> str:
+def processor() -> str:
     """Its name, and how many cores of it there are."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -105,7 +105,7 @@ class Proposer:
         proposals = self._usable(list(requests.values()), self._ask(list(requests.values())))
         others = [ids[row] for row in rows if row not in requests]
         kv_tokens = int(num_tokens_no_spec[rows].sum())
-        prompt_tokens = min(self._runtime.step_watch.unread_tokens, self._max_step_tokens)
+        prompt_tokens = min(self._runtime.step_watch.unread_tokens, max(0, self._max_step_tokens - len(rows)))
         lengths = self._runtime.controller.choose(list(requests.values()), proposals, others, kv_tokens, prompt_tokens)
         for row, proposal, length in zip(requests, proposals, lengths, strict=True):
             drafts[row] = self._submit(requests[row], proposal, length)

@@ -14,6 +14,7 @@ import torch
 
 from verispec.coupling import RULES
 from verispec.engine import logits_processors, seams
+from verispec.engine.identity import processor
 from verispec.engine.model_files import (
     Contents,
     ModelFiles,
@@ -252,8 +253,11 @@ def _machine() -> Machine:
     from vllm.platforms import current_platform
 
     name = current_platform.get_device_name()
-    processor = name if name and name != "cpu" else platform.processor() or platform.machine()
-    return Machine(device_name=processor, threads=torch.get_num_threads(), python=platform.python_version())
+    return Machine(
+        device_name=name if name and name != "cpu" else processor(),
+        threads=torch.get_num_threads(),
+        python=platform.python_version(),
+    )
 
 
 def _path(defined: Any) -> str:

@@ -15,6 +15,8 @@ class StepWatch:
         step: the one that has just ended; None if it only read prompts, or the engine had been idle before it.
         unread_tokens: of prompts that it has read in part. Of those that are yet to come nothing is known here.
 
+    What a request does that was not in the step before counts as reading a prompt.
+
     """
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ class Evidence(BaseModel):
 
     Attributes:
         contract_sha256: of the server that was tested.
-        closed: every kind of state was driven through forced rejections, and none leaked.
+        closed: enough rejected drafts were followed by an answer, and all answers were target-only's.
         sha256: of the file.
 
     """

@@ -45,7 +45,7 @@ def test_a_gate_fails_a_biased_server(gated):
 
 
 def test_a_gate_fails_a_server_that_has_become_slow(gated, tmp_path):
-    _, found = gated("now")
+    _, found = gated("first")
     before = tmp_path / "before.json"
     faster = {key: found[key] * 10 for key in ("speedup", "speedup_low", "speedup_high")}
     before.write_text(json.dumps(found | faster), encoding="utf-8")
@@ -59,10 +59,43 @@ def test_a_gate_that_cannot_tell_is_no_failure(gated):
     assert (result.returncode, found["state"]) == (3, "open"), result.stdout + result.stderr
 
 
-def test_a_gate_of_many_cells_is_refused_before_anything_is_started(gated):
-    result, found = gated("many", load={"concurrency": [1, 2]})
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"load": {"concurrency": [1, 2]}},
+        {"arms": {}, "control": True},
+        {"axes": {"max_num_seqs": [8]}},
+        {"arms": {"ours": {"speculative": {"method": "ngram", "num_speculative_tokens": 2}, "plugin": False}}},
+    ],
+)
+def test_a_gate_of_something_else_is_refused_before_anything_is_started(gated, changes):
+    result, found = gated("other", **changes)
     assert (result.returncode, found) == (2, None)
-    assert "in one cell" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_gate_measures_anew(gated):
+    assert gated("once")[0].returncode == 0
+    again, _ = gated("once")
+    assert again.returncode == 2
+    assert "holds a finished gate" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--arm", "theirs"), "choose one with --arm: ours"),
+        (("--manifest", "no.json"), "no.json: no such file"),
+    ],
+)
+def test_adopt_refuses_what_it_cannot_use_before_it_measures(fake_scenario, tmp_path, options, said):
+    result = verispec("adopt", fake_scenario(), "--out", tmp_path / "out", *options)
+    assert (result.returncode, said in result.stderr) == (2, True), result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_adopt_of_a_scenario_that_is_not_there_says_so():
+    assert "no/such.yaml: no such scenario file" in verispec("adopt", "no/such.yaml").stderr
 
 
 def test_adopt_measures_a_scenario_and_puts_its_decision_into_the_report(fake_scenario, tmp_path):
@@ -79,10 +112,14 @@ def test_adopt_measures_a_scenario_and_puts_its_decision_into_the_report(fake_sc
 def test_a_decision_about_another_summary_is_not_shown(fake_scenario, tmp_path):
     scenario = fake_scenario({"server": FAST}, load={"concurrency": [2], "min_requests": 4})
     verispec("adopt", scenario, "--out", tmp_path / "out", "--report")
-    kept = tmp_path / "out" / "sweep" / "decision-ours.json"
+    kept, page = (tmp_path / "out" / "sweep" / name for name in ("decision-ours.json", "report.html"))
+    assert verispec("report", tmp_path / "out" / "sweep").returncode == 0
+    assert "Decision:" in page.read_text(encoding="utf-8")
     kept.write_text(json.dumps(strict_json(kept) | {"summary_sha256": "of another"}), encoding="utf-8")
     assert verispec("report", tmp_path / "out" / "sweep").returncode == 0
-    assert "Decision:" not in (tmp_path / "out" / "sweep" / "report.html").read_text(encoding="utf-8")
+    assert "Decision:" not in page.read_text(encoding="utf-8")
+    kept.write_text("damaged", encoding="utf-8")
+    assert verispec("report", tmp_path / "out" / "sweep").returncode == 0
 
 
 def test_out_is_for_scenarios(tmp_path):

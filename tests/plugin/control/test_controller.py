@@ -107,6 +107,16 @@ def test_time_of_prompts_is_no_gain_of_drafts():
     assert saved < 100 * 2 * 0.06
 
 
+def test_first_tokens_beside_decoding_are_no_tokens_of_drafts():
+    """Four prompts end in a step in which one request commits five tokens: it saved four steps of decoding."""
+    controller = Controller(ControlSettings())
+    for _ in range(50):
+        controller.step_ended(Step(Batch(1, 100), 0, 0.05), {"a": [1]})
+    before = controller.choices.target_only_seconds
+    controller.step_ended(Step(Batch(1, 100), 4, 0.05), {"a": [1] * 5, "b": [1], "c": [1], "d": [1], "e": [1]})
+    assert controller.choices.target_only_seconds - before == pytest.approx(5 * 0.05, rel=0.1)
+
+
 def test_a_request_whose_drafts_fail_gets_none_while_its_neighbours_do():
     world = World(lambda tokens: 0.05 + 0.02 * tokens, ControlSettings(max_slowdown=None), {"good": 0.9, "bad": 0.05})
     lengths = world.run(400)[200:]

@@ -74,6 +74,27 @@ def test_tokens_of_prompts_have_a_cost_of_their_own():
         assert expected == pytest.approx([line(16 + prompt, prompt), line(56 + prompt, prompt)], rel=0.05)
 
 
+def test_long_steps_that_read_prompts_do_not_hide_what_short_ones_cost():
+    """A thousand prompt tokens take thirty times as long as a step of four requests."""
+    rng, costs = np.random.default_rng(0), StepCosts()
+    for _ in range(400):
+        prompt, drafts = int(rng.choice([0, 0, 300, 1500])), int(rng.integers(0, 33))
+        seconds = (0.03 + 0.002 * (4 + prompt + drafts)) * np.exp(0.03 * rng.standard_normal())
+        costs.observe(Step(Batch(4, 1600, prompt), drafts, seconds))
+    expected = costs.seconds(Batch(4, 1600), np.array([0, 1, 8, 32]))
+    assert expected == pytest.approx([0.038, 0.04, 0.054, 0.102], rel=0.1)
+
+
+def test_what_only_prompts_reached_is_not_in_the_table():
+    costs = StepCosts()
+    for _ in range(50):
+        costs.observe(Step(Batch(4, 400), 4, 0.05))
+        costs.observe(Step(Batch(4, 400, 500), 4, 0.5))
+    assert costs.table().tokens == [8]
+    assert costs.reach == 8
+    assert not costs.known(508)
+
+
 def test_steps_that_are_far_off_change_little():
     rng, costs = np.random.default_rng(0), StepCosts()
     measured(costs, [(4, 4, 400), (16, 4, 400)] * 100, rng)
