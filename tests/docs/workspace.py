@@ -53,7 +53,7 @@ def _write(path: Path, name: str, source: str, **sections: object) -> None:
     if "exactness" not in scenario:
         scenario["server"]["max_num_seqs"] = 4  # the most that `calibrate` goes up to
     else:
-        scenario["exactness"]["max_tv"] = 0.15  # so that its completions are enough
+        scenario["exactness"] |= {"completions": 192, "max_tv": 0.3}
         scenario["parity"] |= {"prompts": 6, "tokens": 16, "envelope_prompts": 4}
     for key, value in sections.items():
         if value is None:

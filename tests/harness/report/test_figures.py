@@ -10,7 +10,8 @@ from verispec_bench.report.figures.pass_cost import pass_costs
 from verispec_bench.report.figures.position import _reached
 
 CELL = {
-    "workload": "chat", "concurrency": 4, "arm": "x", "accepted_per_round": {"0": 30, "1": 25, "2": 30},
+    "workload": "chat", "concurrency": 4, "arm": "x", "max_num_seqs": 16,
+    "accepted_per_round": {"0": 30, "1": 25, "2": 30},
     "conditional_acceptance_rates": [0.65, 0.55, 0.1], "step_draft_share": 0.1, "step_verify_pass_share": 0.6,
     "step_rule_share": 0.1, "step_decode_pass_share": None, "step_other_share": 0.2,
     "spec_decode_acceptance_rate": 60.0, "committed_tokens_per_device_second": 50.0, "committed_tokens_per_gib": 9.0,
@@ -34,8 +35,9 @@ def test_all_figures_are_drawn_of_a_full_summary(tmp_path):
 
 def test_a_pass_costs_what_its_tokens_and_requests_do():
     """By hand: at batch 8, γ = 3 makes 32 tokens: (.12 + 8 · .001 + .002) / (.06 + 8 · .001)."""
-    found = pass_costs(COSTS)
+    found = pass_costs(COSTS, most=64)
     assert list(found) == [1, 2, 4, 8, 16]  # no pass of more than 32 tokens was measured
+    assert list(pass_costs(COSTS, most=6)) == [1, 2, 4]
     assert found[8] == pytest.approx([1.0, (0.08 + 0.01) / 0.068, (0.1 + 0.01) / 0.068, 0.13 / 0.068])
     assert len(found[1]) == 17
 

@@ -13,7 +13,9 @@ MAX_WINDOW = 16
 
 def draw_pass_cost(summary: dict[str, Any]) -> Figure | None:
     """For each arm that knows its steps' costs: V / B over γ, a line for each batch size within what was measured."""
-    arms = {name: lines for name, costs in summary.get("step_costs", {}).items() if (lines := pass_costs(costs))}
+    most = max((cell.get("max_num_seqs") or 0 for cells in summary["arms"].values() for cell in cells), default=0)
+    drawn = ((name, pass_costs(costs, most)) for name, costs in summary.get("step_costs", {}).items())
+    arms = {name: lines for name, lines in drawn if lines}
     if not arms:
         return None
     figure, panels = subplots(1, len(arms), figsize=(1.5 + 5 * len(arms), 4.2), sharey=True, squeeze=False)
@@ -29,11 +31,17 @@ def draw_pass_cost(summary: dict[str, Any]) -> Figure | None:
     return figure
 
 
-def pass_costs(costs: dict[str, Any]) -> dict[int, list[float]]:
-    """V / B for γ = 0, 1, … by batch size, from a cost table (verispec.control.Costs as JSON), as far as measured."""
+def pass_costs(costs: dict[str, Any], most: int) -> dict[int, list[float]]:
+    """V / B for γ = 0, 1, … by batch size.
+
+    Args:
+        costs: table of steps that only decode (verispec.control.Costs as JSON); nothing is drawn beyond it.
+        most: requests that the server takes at once.
+
+    """
     tokens, seconds = np.array(costs["tokens"]), np.array(costs["seconds"])
     found = {}
-    for batch in BATCHES:
+    for batch in (size for size in BATCHES if size <= most):
         sizes = batch * np.arange(1, MAX_WINDOW + 2)
         sizes = sizes[(sizes >= tokens[0]) & (sizes <= tokens[-1])]
         if batch >= tokens[0] and len(sizes) > 1:
