@@ -9,6 +9,8 @@ from nbclient import NotebookClient
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 FIGURES = {"01_coupling": 1, "02_break_even": 1, "03_reading_a_sweep": 1, "04_published_record": 1}
 
+WITH_SLIDERS = {"02_break_even"}
+
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom(path, tmp_path):
@@ -20,6 +22,8 @@ def test_a_notebook_runs_from_top_to_bottom(path, tmp_path):
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path / "notebooks")}}).execute()
     outputs = [output for cell in code for output in cell.outputs]
     assert sum("image/png" in output.get("data", {}) for output in outputs) == FIGURES[path.stem]
+    pages = [str(output.get("data", {}).get("text/html")) for output in outputs]
+    assert any("iframe srcdoc" in page and "&quot;range&quot;" in page for page in pages) == (path.stem in WITH_SLIDERS)
 
 
 def test_all_notebooks_are_there():
