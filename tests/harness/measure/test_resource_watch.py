@@ -58,7 +58,8 @@ async def test_memory_and_processor_time_are_those_of_the_server():
     worker.join()
     window = watch.window()
     assert 200 * MIB < window.rss_bytes < 400 * MIB
-    assert 0 < window.cpu_s <= after.user + after.system - before.user - before.system
+    used = after.user + after.system - before.user - before.system
+    assert 0 < window.cpu_s <= used + 0.005  # of clock ticks of .01 s, summed in another order
     assert window.processors == len(os.sched_getaffinity(0))
     assert 0 <= window.foreign_cpu <= 1
     assert abs(window.clock_jump_s) < MAX_JUMP_S
