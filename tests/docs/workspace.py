@@ -13,7 +13,7 @@ from tests.docs.pages import ROOT
 
 SHARED = (".venv", "Makefile", "scenarios", "examples", "notebooks", "pyproject.toml", "requirements")
 BACKGROUND_S = 5
-SMALL = {"min_requests": 2, "requests_per_stream": 1, "blocks": 2, "output_len": [16], "concurrency": [2]}
+SMALL = {"min_requests": 6, "requests_per_stream": 1, "blocks": 2, "output_len": [16], "concurrency": [2]}
 
 
 def make_workspace(path: Path) -> None:
