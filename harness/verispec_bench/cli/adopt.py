@@ -12,6 +12,7 @@ from verispec_bench.errors import UnusableInput
 
 if TYPE_CHECKING:
     from verispec_bench.ledger import Decision
+    from verispec_bench.ledger.entry import Ledger
 
 STYLES = {"closed": "green", "open": "yellow", "broken": "red"}
 
@@ -78,19 +79,24 @@ def _measured(scenario: Path, arm: str | None, out_dir: Path | None) -> tuple[Pa
     return path / "sweep", made
 
 
+def show_entries(ledger: "Ledger") -> None:
+    """A line for each claim, and one for what would close it."""
+    for entry in ledger.entries:
+        out.print(
+            Text.assemble("  ", (f"{entry.state:7}", STYLES[entry.state]), f"{entry.claim}: {entry.evidence}"),
+            soft_wrap=True,
+        )
+        if entry.would_close and entry.state != "closed":
+            say(f"         to close it: {entry.would_close}", out)
+
+
 def _show(decision: "Decision") -> None:
     from verispec_bench.ledger import DECISIONS
 
     out.print(Text.assemble((decision.verdict.upper(), "bold"), f": {decision.arm}: {DECISIONS[decision.verdict]}"))
     for ledger in decision.ledgers:
         out.print(Text.assemble("\n", (ledger.name, "bold"), " ", (ledger.state, STYLES[ledger.state])))
-        for entry in ledger.entries:
-            out.print(
-                Text.assemble("  ", (f"{entry.state:7}", STYLES[entry.state]), f"{entry.claim}: {entry.evidence}"),
-                soft_wrap=True,
-            )
-            if entry.would_close:
-                say(f"         to close it: {entry.would_close}", out)
+        show_entries(ledger)
     out.print(Text("\nenvelope", "bold"))
     for cell in decision.envelope:
         reason = "" if cell["inside"] else f": {'; '.join(cell['because'])}"

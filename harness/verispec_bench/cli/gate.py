@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from verispec_bench.cli.adopt import STYLES
+from verispec_bench.cli.adopt import show_entries
 from verispec_bench.cli.app import Json, OutDir, ScenarioFile, app, out, say
 from verispec_bench.cli.measured import swept, verified
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
@@ -50,11 +49,7 @@ def gate(
     if as_json:
         out.print_json(data=found.as_dict(ledger, known))
     else:
-        for entry in ledger.entries:
-            out.print(
-                Text.assemble((f"{entry.state:7}", STYLES[entry.state]), f"{entry.claim}: {entry.evidence}"),
-                soft_wrap=True,
-            )
+        show_entries(ledger)
         if known is None:
             say(f"no reference yet: keep {file}, and give it as --reference from now on", out)
         elif known.contract_sha256 != found.contract_sha256:

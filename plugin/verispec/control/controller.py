@@ -93,7 +93,7 @@ class Controller:
         self.costs.observe(step)
         decoding_s, prompts_s = self._without_drafts(step.batch)
         luck = step.seconds / float(self.costs.seconds(step.batch, np.array([step.drafts]))[0])
-        first_tokens = len(committed) - step.batch.requests  # of requests whose prompts ended in this step
+        first_tokens = max(0, len(committed) - step.batch.requests)  # of requests whose prompts ended in this step
         each = (sum(map(len, committed.values())) - first_tokens) / step.batch.requests
         self.choices.spent_seconds += step.seconds
         self.choices.target_only_seconds += luck * (each * decoding_s + prompts_s)
