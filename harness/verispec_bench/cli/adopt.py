@@ -31,6 +31,10 @@ def adopt(
     ] = None,
     min_speedup: Annotated[float, typer.Option(min=0, help="What the speedup's lower 95% bound must reach.")] = 1.0,
     max_p95_tpot: Annotated[float, typer.Option(min=0, help="What p95 TPOT may be, times the baseline's.")] = 1.03,
+    cell: Annotated[
+        list[str] | None,
+        typer.Option(help="Only cells of this name ('chat/c8/*'), for a gate on one region; repeatable."),
+    ] = None,
     out_dir: OutDir = None,
     report: Annotated[bool, typer.Option("--report", help="Put the decision into the sweep's report.html.")] = False,
     as_json: Json = False,
@@ -50,7 +54,7 @@ def adopt(
         verifications += made
     elif out_dir:
         raise UnusableInput(f"--out is for a scenario that is to be measured; {directory} is none")
-    decision = decide(directory, arm, verifications, Thresholds(min_speedup, max_p95_tpot), manifest)
+    decision = decide(directory, arm, verifications, Thresholds(min_speedup, max_p95_tpot), manifest, cell or ())
     if report:
         results = ResultDirectory.open(directory)
         keep_decision(directory, results.summary(), decision.as_dict())
@@ -100,8 +104,9 @@ def _show(decision: "Decision") -> None:
     out.print(Text("\nenvelope", "bold"))
     for cell in decision.envelope:
         reason = "" if cell["inside"] else f": {'; '.join(cell['because'])}"
-        mark = ("on ", "green") if cell["inside"] else ("off", "dim")
+        mark = ("in ", "green") if cell["inside"] else ("out", "dim")
         speedup = "n/a" if cell["speedup"] is None else f"{cell['speedup']:.2f}"
         out.print(Text.assemble("  ", mark, f"  {cell['where']}: {speedup}{reason}"), soft_wrap=True)
-    if any(cell["inside"] for cell in decision.envelope):
-        say(f"\nto deploy inside it:\n  {decision.deploy}", out)
+    for region in decision.regions:
+        out.print(Text.assemble("\n", (region.verdict, "bold"), f" in {'; '.join(region.where)}:"), soft_wrap=True)
+        say(f"  {region.deploy}", out)

@@ -1,7 +1,8 @@
 """From three ledgers to one decision."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,13 +27,30 @@ DECISIONS: dict[Verdict, str] = {
 
 
 @dataclass(frozen=True)
+class Region:
+    """Cells in which to do the same.
+
+    Attributes:
+        where: the cells in words.
+        deploy: the command of the server for them: the arm's where it is adopted, else the target-only one's.
+
+    """
+
+    verdict: Verdict
+    where: list[str]
+    deploy: str
+
+
+@dataclass(frozen=True)
 class Decision:
     """What to do with an arm, and why.
 
     Attributes:
+        verdict: the best of the regions'.
         ledgers: probability, state, performance.
-        envelope: each measured cell, and whether the arm is to be on there.
-        deploy: the command of its server.
+        envelope: each measured cell, and whether the arm is shown to win there.
+        regions: what to do in which cells.
+        deploy: the command of the arm's server.
 
     """
 
@@ -40,6 +58,7 @@ class Decision:
     verdict: Verdict
     ledgers: tuple[Ledger, ...]
     envelope: list[dict[str, Any]]
+    regions: list[Region]
     deploy: str
 
     def as_dict(self) -> dict[str, Any]:
@@ -50,6 +69,7 @@ class Decision:
             "says": DECISIONS[self.verdict],
             "ledgers": {ledger.name: ledger.as_dict() for ledger in self.ledgers},
             "envelope": self.envelope,
+            "regions": [asdict(region) for region in self.regions],
             "deploy": self.deploy,
         }
 
@@ -60,6 +80,7 @@ def decide(
     verifications: Sequence[Path],
     thresholds: Thresholds,
     release_file: Path | None = None,
+    only: Sequence[str] = (),
 ) -> Decision:
     """The decision about an arm of a sweep.
 
@@ -69,9 +90,10 @@ def decide(
         verifications: directories of `verispec verify`.
         thresholds: what a cell must reach.
         release_file: release manifest of the server that is to be deployed; default: the arm's own.
+        only: decide about these cells alone: patterns of their names (fnmatch); default: all.
 
     Raises:
-        UnusableInput: no such arm, or a directory is not what it should be.
+        UnusableInput: no such arm or cell, or a directory is not what it should be.
 
     """
     results = ResultDirectory(directory)
@@ -80,13 +102,25 @@ def decide(
     measured, file = read_file(directory, name), str(release_file or directory / "manifest.json")
     release = read_file(release_file) if release_file else measured
     verified = [read_verification(path, name) for path in verifications]
-    cells = envelope(summary, name, thresholds)
+    cells = _only(only, envelope(summary, name, thresholds), directory)
     ledgers = (
         probability_ledger(release, file, verified),
         state_ledger(release, file, verified),
         performance_ledger(release, measured, summary, cells, thresholds, str(directory / "summary.json")),
     )
-    return Decision(name, _verdict(*ledgers), ledgers, cells, deployment(manifest["servers"][name]))
+    verdict, servers = _verdict(*ledgers), manifest["servers"]
+    deploy = deployment(servers[name])
+    return Decision(
+        name, verdict, ledgers, cells, _regions(verdict, cells, deploy, deployment(servers[BASELINE])), deploy
+    )
+
+
+def _only(patterns: Sequence[str], cells: list[dict[str, Any]], directory: Path) -> list[dict[str, Any]]:
+    found = [cell for cell in cells if any(fnmatchcase(cell["cell"], pattern) for pattern in patterns or ["*"])]
+    if patterns and not found:
+        known = ", ".join(cell["cell"] for cell in cells) or "none"
+        raise UnusableInput(f"{directory}: no cell is called {' or '.join(patterns)}; it has {known}")
+    return found
 
 
 def _arm(manifest: dict[str, Any], arm: str | None, directory: Path) -> str:
@@ -96,6 +130,16 @@ def _arm(manifest: dict[str, Any], arm: str | None, directory: Path) -> str:
     if arm is not None and arm not in arms:
         raise UnusableInput(f"{directory}: no arm {arm!r}; it has {', '.join(arms) or 'none that speculates'}")
     return arm or arms[0]
+
+
+def _regions(verdict: Verdict, cells: list[dict[str, Any]], deploy: str, target_only: str) -> list[Region]:
+    adopted = [cell["where"] for cell in cells if verdict == "adopt" and cell["inside"]]
+    others = [cell["where"] for cell in cells if not (verdict == "adopt" and cell["inside"])]
+    regions = [
+        Region("adopt", adopted, deploy),
+        Region("experiment" if verdict == "adopt" else verdict, others, target_only),
+    ]
+    return [region for region in regions if region.where]
 
 
 def _verdict(probability: Ledger, state: Ledger, performance: Ledger) -> Verdict:

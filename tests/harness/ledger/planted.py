@@ -12,6 +12,7 @@ SERVER = {
              "--port", "8000", "--served-model-name", "m", "--max-num-seqs", "16", "--speculative-config", '{"a": 1}'],
     "env": {"VLLM_PLUGINS": "verispec", "OMP_NUM_THREADS": "2"},
 }  # fmt: skip
+TARGET_ONLY = {"argv": SERVER["argv"][:-2], "env": {"OMP_NUM_THREADS": "2"}}
 LAW = {"arm": "x", "verdict": "closed", "reasons": [], "tv": 0.01, "tv_floor": 0.009, "tv_upper_95": 0.02}
 PARITY = {
     "arm": "x", "verdict": "closed", "closed": True, "reasons": [], "identical": 324, "compared": 324, "near_ties": 0,
@@ -26,7 +27,7 @@ def cell(name="a", *values, **fields):
 def sweep(path: Path, *cells: dict[str, Any], complete: bool = True, **facts: Any) -> Path:
     """The directory of a sweep; `facts` of its server as in tests.plugin.release.example."""
     release = manifest(**facts).as_dict()
-    servers = {"target-only": SERVER, "x": SERVER | {"release": release}}
+    servers = {"target-only": TARGET_ONLY, "x": SERVER | {"release": release}}
     _write(path / "manifest.json", {"identity": {}, "identity_sha256": "", "complete": complete, "servers": servers})
     _write(path / "summary.json", {"complete": complete, "comparisons": list(cells)})
     return path

@@ -12,11 +12,15 @@ from verispec_bench.errors import UnusableInput
 from verispec_bench.ledger import decide
 from verispec_bench.ledger.performance import Thresholds
 
+TARGET_ONLY = "vllm serve '/models/my target' --max-num-seqs 16"
 
-def decided(tmp_path, *cells, law=None, parity=None, verified=True, thresholds=None, release_file=None, **options):
+
+def decided(
+    tmp_path, *cells, law=None, parity=None, verified=True, thresholds=None, release_file=None, only=(), **options
+):
     directory = sweep(tmp_path / "sweep", *(cells or [cell()]), **options)
     found = [verification(tmp_path / "verify", law, parity)] if verified else []
-    return decide(directory, None, found, thresholds or Thresholds(), release_file)
+    return decide(directory, None, found, thresholds or Thresholds(), release_file, only)
 
 
 def states(decision):
@@ -94,6 +98,27 @@ def test_thresholds_are_the_users(tmp_path):
     assert inside() == [True, False]
     assert inside(1.3) == [False, False]
     assert inside(1.0, 1.3) == [True, True]
+
+
+def test_each_region_has_its_verdict_and_the_server_to_deploy(tmp_path):
+    cells = (cell("a", workload="code"), cell("b", 0.8, 0.7, 0.9, workload="chat"), cell("c", workload="mixed"))
+    decision = decided(tmp_path, *cells)
+    found = [(region.verdict, [where.split(",")[0] for where in region.where]) for region in decision.regions]
+    assert found == [("adopt", ["code", "mixed"]), ("experiment", ["chat"])]
+    assert [region.deploy for region in decision.regions] == [decision.deploy, TARGET_ONLY]
+
+
+def test_what_is_not_adopted_is_served_by_the_target_alone(tmp_path):
+    [region] = decided(tmp_path, cell("a"), cell("b"), verified=False).regions
+    assert (region.verdict, len(region.where), region.deploy) == ("experiment", 2, TARGET_ONLY)
+
+
+def test_a_decision_may_be_about_some_cells_alone(tmp_path):
+    cells = (cell("chat/c1/t0"), cell("chat/c8/t0", 0.8, 0.7, 0.9), cell("code/c8/t0"))
+    assert decided(tmp_path, *cells, only=["*/c1/*", "code/*"]).verdict == "adopt"
+    assert decided(tmp_path, *cells, only=["chat/c8/*"]).verdict == "experiment"
+    with pytest.raises(UnusableInput, match="no cell is called code/c1; it has chat/c1/t0, chat/c8/t0, code/c8/t0"):
+        decided(tmp_path, *cells, only=["code/c1"])
 
 
 def test_an_a_a_control_is_no_win(tmp_path):
