@@ -60,6 +60,12 @@ def test_every_scenario_of_the_project_is_valid(path):
         ("concurrency:", "concurency:", "tiny.yaml:11: load.concurency: unknown key; did you mean 'concurrency'?"),
         ("dtype:", "dtyp:", "tiny.yaml:4: server.dtyp: unknown key; did you mean 'dtype'?"),
         ("drafter:", "druffter:", "tiny.yaml:8: arms.suffix.verispec.druffter: unknown key; did you mean 'drafter'?"),
+        ("drafter: suffix", "drafter: sufix", "tiny.yaml:8: arms.suffix.verispec: drafter 'sufix' is none of suffix,"),
+        (
+            "drafter: suffix",
+            "drafter: suffix, drafter_options: {min_mach: 2}",
+            "tiny.yaml:8: arms.suffix.verispec: drafter_options of 'suffix': got an unexpected keyword argument",
+        ),
         ("workloads:", "traffic:", "tiny.yaml:9: traffic: unknown key; valid here: name, title, model,"),
         ("[1, 4]", "[1, many]", "tiny.yaml:11: load.concurrency.1: input should be a valid integer"),
         ("[1, 4]", "[0]", "tiny.yaml:11: load.concurrency.0: input should be greater than or equal to 1"),
