@@ -23,18 +23,20 @@ class Gpus:
     def __init__(self, pids: Collection[int], nvml: ModuleType | Any = pynvml) -> None:
         self._nvml, self._pids = nvml, set(pids)
         self._devices: list[Any] = []
+        self._count: int | None = None
         try:
             nvml.nvmlInit()
             visible = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
             ours = [device for device in visible if self._memory_on(device)]
             self._devices = ours or (visible if any(map(_holds_device, self._pids)) else [])
+            self._count = len(self._devices)
         except nvml.NVMLError:
-            return
+            self._count = None if any(map(_holds_device, self._pids)) else 0
 
     @property
-    def count(self) -> int:
-        """Devices that the server uses."""
-        return len(self._devices)
+    def count(self) -> int | None:
+        """Devices that the server uses; None where it holds some, and NVML says nothing of them."""
+        return self._count
 
     def memory_bytes(self) -> int | None:
         """Of the server's processes, over its devices."""

@@ -24,6 +24,12 @@ def test_without_a_driver_there_are_none():
     assert (gpus.count, gpus.memory_bytes(), gpus.energy_j()) == (0, None, None)
 
 
+def test_devices_that_a_server_holds_without_nvml_are_unknown_and_not_none(monkeypatch):
+    monkeypatch.setattr(os, "scandir", lambda path: [SimpleNamespace(path=f"{path}/3")])
+    monkeypatch.setattr(os, "readlink", lambda path: "/dev/nvidia0")
+    assert Gpus([OURS], FakeNvml(None)).count is None
+
+
 def test_a_server_on_processors_uses_no_device_of_the_machine():
     gpus = Gpus([os.getpid()], FakeNvml([{OTHER: 7}]))
     assert (gpus.count, gpus.memory_bytes(), gpus.energy_j()) == (0, None, None)
