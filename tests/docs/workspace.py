@@ -49,7 +49,7 @@ def run_commands(path: Path, text: str, timeout_s: float, may_end_with: Sequence
 
 def _write(path: Path, name: str, source: str, **sections: object) -> None:
     scenario = yaml.safe_load((ROOT / "scenarios" / f"{source}.yaml").read_text(encoding="utf-8"))
-    scenario["server"]["args"] = {"enforce-eager": True}  # starts sooner
+    scenario["server"]["args"] = scenario["server"].get("args", {}) | {"enforce-eager": True}  # starts sooner
     if "exactness" not in scenario:
         scenario["server"]["max_num_seqs"] = 4  # the most that `calibrate` goes up to
     else:
