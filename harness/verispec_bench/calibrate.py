@@ -1,6 +1,5 @@
 """Measures what the steps of a scenario's server cost: drafts of every length, at every batch size up to its limit."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import aiohttp
 from verispec.settings import PROPOSER_PATH, ControlSettings, FallbackSettings, Settings
 from verispec_bench.client import Request, Sampling, Target, run_load
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
+from verispec_bench.record.atomic import write_json
 from verispec_bench.scenario import Setup
 from verispec_bench.server import ServerProcess, free_port, probe_interpreter, server_command, wait_until_ready
 from verispec_bench.server.readback import plugin_status
@@ -56,8 +56,11 @@ async def calibrate(scenario: Setup, arm: str, log: Path, progress: Callable[[st
             sampling = Sampling(TOKENS, ignore_eos=True)
             sent = [Request(prompts[i % len(prompts)], sampling) for i in range(ROUNDS * concurrency)]
             await run_load(target, sent, concurrency=concurrency, timeout_s=TIMEOUT_S)
-        async with aiohttp.ClientSession() as session:
-            workers = await plugin_status(session, server.base_url)
+        try:
+            async with aiohttp.ClientSession() as session:
+                workers = await plugin_status(session, server.base_url)
+        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError) as error:
+            raise InfrastructureFailed(f"server {arm} does not tell its costs: {error!r}; its log: {log}") from error
     control = workers[0]["control"] if workers else None
     if not control or not control["costs"]:
         raise InfrastructureFailed(f"server {arm} measured no step; its log: {log}")
@@ -74,7 +77,7 @@ def write(calibration: dict[str, Any], path: Path) -> Path:
     from verispec_bench.report.figures.step_costs import draw_step_costs
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(calibration, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    write_json(path, calibration)
     plot = path.with_suffix(".png")
     draw_step_costs(calibration["costs"], plot)
     return plot

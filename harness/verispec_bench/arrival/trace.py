@@ -53,13 +53,16 @@ def read_trace(path: Path, speed: float = 1.0) -> list[TraceLine]:
         raise UnusableInput(f"{path}: the trace cannot be read: {error}") from error
     rows, read = form
     lines = []
-    for number, row in rows(text):
-        try:
-            lines.append(_checked(read(row)))
-        except KeyError as error:
-            raise UnusableInput(f"{path}:{number}: has no {error}") from error
-        except (TypeError, ValueError) as error:
-            raise UnusableInput(f"{path}:{number}: {error}") from error
+    try:
+        for number, row in rows(text):
+            try:
+                lines.append(_checked(read(row)))
+            except KeyError as error:
+                raise UnusableInput(f"{path}:{number}: has no {error}") from error
+            except (TypeError, ValueError) as error:
+                raise UnusableInput(f"{path}:{number}: {error}") from error
+    except csv.Error as error:
+        raise UnusableInput(f"{path}: is no CSV: {error}") from error
     if not lines:
         raise UnusableInput(f"{path}: holds no requests")
     lines.sort(key=lambda line: line.at_s)

@@ -169,6 +169,8 @@ async def _target(bench: Bench) -> Target:
     try:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
             async with session.get(f"{base_url}/v1/models") as response:
+                if response.status != 200:
+                    raise InfrastructureFailed(f"{base_url}/v1/models: answers with HTTP {response.status}")
                 served = [str(entry["id"]) for entry in (await response.json())["data"]]
             async with session.get(f"{base_url}/version") as response:
                 is_vllm = response.status == 200

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from io import TextIOWrapper
 
 from verispec_bench.cli import (
     adopt,
@@ -18,7 +19,7 @@ from verispec_bench.cli import (
     sweep,
     verify,
 )
-from verispec_bench.cli.app import app, say_fault
+from verispec_bench.cli.app import app, fault_of, say_fault
 from verispec_bench.errors import InfrastructureFailed, VerispecError
 
 __all__ = [
@@ -46,11 +47,14 @@ def main() -> None:
     # Jobs that a shell script has put into the background are started with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+    for stream in (sys.stdout, sys.stderr):  # γ and α where the terminal has no such letters
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except VerispecError as error:
         say_fault(str(error))
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk, a directory that cannot be written
-        say_fault(str(error))
+        say_fault(fault_of(error))
         sys.exit(InfrastructureFailed.exit_code)

@@ -1,5 +1,6 @@
 """`adopt`: may speculation go into production here?"""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,7 +51,7 @@ def adopt(
     if directory.is_file() or directory.suffix in (".yaml", ".yml"):
         if manifest:
             read_file(manifest)  # what cannot be used is refused before anything is measured
-        directory, made = _measured(directory, arm, out_dir)
+        directory, made = _measured(directory, arm, cell or (), verifications, out_dir)
         verifications += made
     elif out_dir:
         raise UnusableInput(f"--out is for a scenario that is to be measured; {directory} is none")
@@ -67,19 +68,35 @@ def adopt(
         raise typer.Exit(1)
 
 
-def _measured(scenario: Path, arm: str | None, out_dir: Path | None) -> tuple[Path, list[Path]]:
-    """Sweep a scenario, and verify it where it says what to verify: both result directories."""
-    from verispec_bench.scenario import load_scenario, load_verification
+def _measured(
+    scenario: Path, arm: str | None, only: Sequence[str], verifications: Sequence[Path], out_dir: Path | None
+) -> tuple[Path, list[Path]]:
+    """Verify a scenario where it says what to verify, and sweep it: both result directories.
+
+    What cannot be used, `only` and `verifications` included, is refused before anything is measured.
+    """
+    from verispec_bench.exactness.verify import prepare_verification
+    from verispec_bench.ledger.decision import cells_called
+    from verispec_bench.ledger.verification import read_verification
+    from verispec_bench.scenario import cells_of, load_scenario, load_verification
+    from verispec_bench.scenario.servers import ServerAxes
+    from verispec_bench.sweep.part import prepare
 
     loaded = load_scenario(scenario)
     if arm not in loaded.arms and (arm or len(loaded.arms) != 1):
         raise UnusableInput(f"{scenario}: choose one with --arm: {', '.join(loaded.arms)}")
+    if loaded.axes != ServerAxes():
+        raise UnusableInput(f"{scenario}: a decision is about one setting of the servers: leave axes out")
     path = out_dir or Path("results") / f"adopt-{loaded.name}"
+    cells_called(only, [cell.id for cell in cells_of(loaded)], scenario)
+    for directory in verifications:
+        read_verification(directory, arm or next(iter(loaded.arms)))
+    again, load = f"verispec adopt {scenario} --out {path}, and the options", prepare(loaded, scenario.parent)
     made = []
     if loaded.exactness or loaded.parity:
         made = [path / "verify"]
-        verified(load_verification(scenario), made[0])
-    swept(loaded, scenario.parent, path / "sweep")
+        verified(prepare_verification(load_verification(scenario)), made[0], again)
+    swept(load, path / "sweep", again)
     return path / "sweep", made
 
 

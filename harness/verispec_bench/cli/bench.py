@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from verispec_bench.cli.app import Json, app, err, out, run, say
+from verispec_bench.cli.app import Json, app, checked_url, err, out, run, say
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
 from verispec_bench.progress import RunProgress
 
@@ -32,7 +32,7 @@ def bench(
     no_stream: Annotated[
         bool, typer.Option("--no-stream", help="Ask for whole answers; there is no TTFT then.")
     ] = False,
-    workload: Annotated[str, typer.Option(help="chat, code-edit, or a JSONL file.")] = "chat",
+    workload: Annotated[str, typer.Option(help="chat, code-edit, summarise, mixed, or a JSONL file.")] = "chat",
     num_prompts: Annotated[
         int | None, typer.Option(min=1, help="Default: 32, or one for each line of the trace.")
     ] = None,
@@ -104,7 +104,7 @@ def bench(
         timeout_s,
     )
     asked = Bench(
-        base_url.rstrip("/"),
+        checked_url(base_url),
         load,
         Sampling(output_len, temperature, top_p, top_k, ignore_eos),
         model,
@@ -123,13 +123,13 @@ def bench(
             raise UnusableInput(f"{result_dir}: is not empty; choose another --result-dir")
         result_dir.mkdir(parents=True, exist_ok=True)
     result = _run(asked)
+    out.print_json(data=result.as_dict()) if as_json else _show(result.measures)
+    for warning in result.warnings:
+        say(f"warning: {warning}", err)
     if result_dir is not None:
         from verispec_bench.bench.run import keep
 
         keep(result, asked, result_dir)
-    out.print_json(data=result.as_dict()) if as_json else _show(result.measures)
-    for warning in result.warnings:
-        say(f"warning: {warning}", err)
     _exit(asked, result)
 
 

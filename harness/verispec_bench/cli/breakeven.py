@@ -1,5 +1,6 @@
 """`breakeven`: what does speculation bring at these costs, and what would it take?"""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,6 +48,9 @@ def breakeven(
         raise UnusableInput("--from is for the page: name it with --html")
     if (prefill_ms is None) != (tokens is None):
         raise UnusableInput("--prefill-ms and --tokens belong together: a request's prompt and its answer")
+    costs_given = [alpha, target_ms, draft_ms, verify_ms, overhead_ms, prefill_ms, queue_ms]
+    if not all(math.isfinite(value) for value in costs_given if value is not None):
+        raise UnusableInput("a cost or a chance is no finite number")
     found, asked = None, []
     if alpha is not None and gamma and target_ms is not None and draft_ms is not None and verify_ms is not None:
         costs = _round(target_ms, draft_ms, verify_ms, overhead_ms, gamma)

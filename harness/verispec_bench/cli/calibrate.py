@@ -31,6 +31,9 @@ def calibrate(
     if name not in loaded.arms:
         raise UnusableInput(f"{scenario}: no arm {name!r}; it has {', '.join(loaded.arms) or 'none that speculates'}")
     path = out_file or Path("results") / "calibration" / f"{loaded.name}-{name}.json"
+    if path.suffix == ".png" or path.is_dir():
+        raise UnusableInput(f"--out {path}: is for a JSON file; a plot with the ending .png is put beside it")
+    path.parent.mkdir(parents=True, exist_ok=True)
     log = Path("results") / "logs" / f"calibrate-{loaded.name}-{name}.log"
     calibration = run(measure(loaded, name, log, lambda text: say(f"calibrate: {text}", err)))
     plot = write(calibration, path)

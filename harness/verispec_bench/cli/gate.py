@@ -26,10 +26,12 @@ def gate(
     The scenario has one arm, one cell of load, and a section exactness or parity: scenarios/gate.yaml. A sound server
     fails with a probability below 1 in 100.
     """
+    from verispec_bench.exactness.verify import prepare_verification
     from verispec_bench.ledger.gate import FILE, Gate, found_in, judge
     from verispec_bench.release import read_file
     from verispec_bench.scenario import cells_of, load_scenario, load_verification
     from verispec_bench.scenario.servers import ServerAxes
+    from verispec_bench.sweep.part import prepare
 
     known = Gate.read(reference) if reference else None
     path = out_dir or Path("results") / f"gate-{datetime.now():%Y%m%d-%H%M%S}"
@@ -41,10 +43,12 @@ def gate(
     [arm] = loaded.arms
     if not loaded.arms[arm].plugin:
         raise UnusableInput(f"{scenario}: arm {arm} runs without the plugin: it has no contract to hold it to")
-    verification = verified(load_verification(scenario), path / "verify")
-    summary = swept(loaded, scenario.parent, path / "sweep")
+    again = f"the same command and --out {path}"
+    verification, load = prepare_verification(load_verification(scenario)), prepare(loaded, scenario.parent)
+    answers = verified(verification, path / "verify", again)
+    summary = swept(load, path / "sweep", again)
     found = found_in(summary, read_file(path / "sweep", arm))
-    ledger = judge(found, verification, summary, known)
+    ledger = judge(found, answers, summary, known)
     file = found.write(path, ledger, known)
     if as_json:
         out.print_json(data=found.as_dict(ledger, known))

@@ -11,7 +11,7 @@ from verispec_bench.errors import InfrastructureFailed
 @app.command()
 def lab(
     seed: int = 0,
-    trials: Annotated[int, typer.Option(min=1000)] = 150_000,
+    trials: Annotated[int, typer.Option(min=20_000)] = 150_000,
     as_json: Json = False,
 ) -> None:
     """A world small enough to enumerate: the shipped rule keeps the target's law, the tempting repair does not."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from verispec_bench.cli.app import Json, app, out, run, say
+from verispec_bench.cli.app import Json, app, checked_url, out, run, say
 from verispec_bench.errors import UnusableInput
 
 
@@ -27,10 +27,12 @@ def manifest(
     paths = paths or []
     if len(paths) not in ((0,) if base_url else (1, 2)):
         raise UnusableInput("manifest: give --base-url URL, or one file to show, or two files to compare")
+    if len(paths) == 2 and out_file:
+        raise UnusableInput("--out is for one manifest; two are compared")
     if len(paths) == 2:
         _compare_manifests([read_file(path, arm) for path in paths], as_json)
         return
-    found = run(ask_server(base_url.rstrip("/"))) if base_url else read_file(paths[0], arm)
+    found = run(ask_server(checked_url(base_url))) if base_url else read_file(paths[0], arm)
     if out_file:
         write_json(out_file, found)
     out.print_json(data=found) if as_json else say(describe(found), out)

@@ -1,6 +1,7 @@
 """`sweep` and `report`: measure a scenario, and look at it again."""
 
 import json
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +9,20 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from verispec_bench.cli.app import DryRun, Json, OutDir, Resume, ScenarioFile, app, err, out, result_path, run, say
+from verispec_bench.cli.app import (
+    DryRun,
+    Json,
+    OutDir,
+    Resume,
+    ScenarioFile,
+    app,
+    err,
+    out,
+    result_path,
+    resumable,
+    run,
+    say,
+)
 from verispec_bench.errors import UnusableInput
 
 
@@ -59,20 +73,17 @@ def sweep(
     path = out_dir or result_path(prepared.scenario.name, prepared.manifest["identity_sha256"], resume)
     results = ResultDirectory.create_or_resume(path, prepared.manifest, resume)
     say(f"results go to {path}", err)
-    try:
+    also = " --control" if control else ""
+    if executor is Executor.RAY:
+        also += " --executor ray, and the options of Ray"
+    again = f"verispec sweep {scenario} --resume --out {path}{also}"
+    with resumable(lambda: f"{len(results.rows())} finished runs are kept", again):
         if executor is Executor.RAY:
             from verispec_bench.sweep.ray_executor import run_on_ray
 
             summary = run_on_ray(prepared, scenario.parent, results, err, address=ray_address, resources=needed)
         else:
             summary = run(run_sweep(prepared, results, err))
-    except KeyboardInterrupt:
-        kept = f"interrupted: {len(results.rows())} finished runs are kept"
-        also = " --control" if control else ""
-        if executor is Executor.RAY:
-            also += " --executor ray, and the options of Ray"
-        say(f"{kept}; go on with: verispec sweep {scenario} --resume --out {path}{also}", err)
-        raise
     page = render(results, summary)
     if as_json:
         out.print_json(data=summary)
@@ -90,9 +101,12 @@ def _resources(text: str | None) -> dict[str, float] | None:
     if text is None:
         return None
     try:
-        return {str(name): float(amount) for name, amount in json.loads(text).items()}
+        amounts = {str(name): float(amount) for name, amount in json.loads(text).items()}
     except (ValueError, TypeError, AttributeError):
-        raise UnusableInput(f'--ray-resources {text}: is no JSON object like {{"CPU": 2, "GPU": 1}}') from None
+        amounts = {"": -1.0}
+    if not all(0 < amount < math.inf for amount in amounts.values()):
+        raise UnusableInput(f'--ray-resources {text}: is no JSON object like {{"CPU": 2, "GPU": 1}}')
+    return amounts
 
 
 def _show(summary: dict[str, Any]) -> None:

@@ -5,7 +5,20 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from verispec_bench.cli.app import DryRun, Json, OutDir, Resume, ScenarioFile, app, err, out, result_path, run, say
+from verispec_bench.cli.app import (
+    DryRun,
+    Json,
+    OutDir,
+    Resume,
+    ScenarioFile,
+    app,
+    err,
+    out,
+    result_path,
+    resumable,
+    run,
+    say,
+)
 
 
 @app.command()
@@ -33,12 +46,8 @@ def verify(
     path = out_dir or result_path(loaded.name, prepared.manifest["identity_sha256"], resume)
     results = ResultDirectory.create_or_resume(path, prepared.manifest, resume)
     say(f"results go to {path}", err)
-    try:
+    with resumable(lambda: "finished chunks are kept", f"verispec verify {scenario} --resume --out {path}"):
         summary = run(run_verification(prepared, results, err))
-    except KeyboardInterrupt:
-        kept = "interrupted: finished chunks are kept"
-        say(f"{kept}; go on with: verispec verify {scenario} --resume --out {path}", err)
-        raise
     evidence = write_evidence(path, summary, results.manifest()["servers"])
     if as_json:
         out.print_json(data=summary)

@@ -111,6 +111,8 @@ async def run_in_processes(
         return ClientLoad.worst([run.result() for run in runs if run.done()], count), interrupted
     except* InfrastructureFailed as failures:
         raise failures.exceptions[0] from None
+    except* OSError as failures:
+        raise InfrastructureFailed(f"a client process cannot be started: {failures.exceptions[0]}") from None
     finally:
         for run in runs:
             run.cancel()

@@ -98,11 +98,15 @@ def decide(
     """
     results = ResultDirectory(directory)
     manifest, summary = results.manifest(), results.summary()
+    if BASELINE not in manifest.get("servers", {}):
+        raise UnusableInput(f"{directory}: was swept over several server settings (axes); a decision is about one")
     name = _arm(manifest, arm, directory)
     measured, file = read_file(directory, name), str(release_file or directory / "manifest.json")
     release = read_file(release_file) if release_file else measured
     verified = [read_verification(path, name) for path in verifications]
-    cells = _only(only, envelope(summary, name, thresholds), directory)
+    cells = envelope(summary, name, thresholds)
+    asked = cells_called(only, [cell["cell"] for cell in cells], directory)
+    cells = [cell for cell in cells if cell["cell"] in asked]
     ledgers = (
         probability_ledger(release, file, verified),
         state_ledger(release, file, verified),
@@ -115,16 +119,21 @@ def decide(
     )
 
 
-def _only(patterns: Sequence[str], cells: list[dict[str, Any]], directory: Path) -> list[dict[str, Any]]:
-    found = [cell for cell in cells if any(fnmatchcase(cell["cell"], pattern) for pattern in patterns or ["*"])]
-    if patterns and not found:
-        known = ", ".join(cell["cell"] for cell in cells) or "none"
-        raise UnusableInput(f"{directory}: no cell is called {' or '.join(patterns)}; it has {known}")
-    return found
+def cells_called(patterns: Sequence[str], cells: Sequence[str], source: Path) -> list[str]:
+    """The cells whose name one of the patterns fits; all where there is none.
+
+    Raises:
+        UnusableInput: a pattern fits none.
+
+    """
+    for pattern in patterns:
+        if not any(fnmatchcase(cell, pattern) for cell in cells):
+            raise UnusableInput(f"{source}: no cell is called {pattern}; it has {', '.join(cells) or 'none'}")
+    return [cell for cell in cells if any(fnmatchcase(cell, pattern) for pattern in patterns or ["*"])]
 
 
 def _arm(manifest: dict[str, Any], arm: str | None, directory: Path) -> str:
-    arms = [name for name in manifest.get("servers", {}) if name not in (BASELINE, CONTROL, DEFAULT_BASELINE)]
+    arms = [name for name in manifest["servers"] if name not in (BASELINE, CONTROL, DEFAULT_BASELINE)]
     if arm is None and len(arms) != 1:
         raise UnusableInput(f"{directory}: choose one with --arm: {', '.join(arms) or 'it has no speculative arm'}")
     if arm is not None and arm not in arms:

@@ -3,9 +3,17 @@
 import shlex
 from typing import Any
 
+from verispec.settings import DISABLE_VARIABLE
+
 _OF_THE_SWEEP = ("--host", "--port", "--served-model-name")
-_ENVIRONMENT = ("VLLM_PLUGINS",)
-"""Variables without which it would be another server; the others are of this machine, or of measuring."""
+_OF_MEASURING = {
+    (DISABLE_VARIABLE, "0"),
+    ("DO_NOT_TRACK", "1"),
+    ("HF_HUB_OFFLINE", "1"),
+    ("VLLM_NO_USAGE_STATS", "1"),
+    ("VLLM_SERVER_DEV_MODE", "1"),
+}
+"""Variables that are set for the sweep alone; without the others it would be another server."""
 
 
 def deployment(server: dict[str, Any]) -> str:
@@ -25,5 +33,6 @@ def deployment(server: dict[str, Any]) -> str:
             options[-1].append(word)
     model = next(option[1] for option in options if option[0] == "--model")
     kept = [word for option in options if option[0] not in ("--model", *_OF_THE_SWEEP) for word in option]
-    variables = [f"{name}={shlex.quote(server['env'][name])}" for name in _ENVIRONMENT if name in server["env"]]
+    environment = [item for item in server["env"].items() if item not in _OF_MEASURING]
+    variables = [f"{name}={shlex.quote(value)}" for name, value in environment]
     return " ".join([*variables, "vllm", "serve", shlex.quote(model), *map(shlex.quote, kept)])

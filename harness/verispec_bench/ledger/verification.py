@@ -39,6 +39,7 @@ def read_verification(directory: Path, arm: str) -> Verification:
         UnusableInput: it is no finished directory of `verispec verify`, or has no such arm.
 
     """
+    directory = directory.parent if directory.name == SUMMARY else directory
     path = directory / SUMMARY
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -46,6 +47,8 @@ def read_verification(directory: Path, arm: str) -> Verification:
         raise UnusableInput(f"{directory}: holds no {SUMMARY}: no finished run of verispec verify") from None
     except (OSError, ValueError) as error:
         raise UnusableInput(f"{path}: cannot be read as JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise UnusableInput(f"{path}: is no {SUMMARY}")
     release = read_file(directory, arm)
     parity = [each for each in (found.get("parity") or {}).get("arms", []) if each["arm"] == arm]
     return Verification(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
 
-from httptools import HttpParserError, HttpRequestParser
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 LARGEST_BODY = 64 << 20
 EVENT_STREAM = "text/event-stream; charset=utf-8"
@@ -113,6 +113,8 @@ class Connection(asyncio.Protocol):
         self._read_s = time.perf_counter()
         try:
             self._parser.feed_data(data)
+        except HttpParserUpgrade:
+            self._refuse(400, "no HTTP/1.1 request: an upgrade of the protocol is asked for")
         except HttpParserError as error:
             self._refuse(400, f"no HTTP/1.1 request: {error}")
 

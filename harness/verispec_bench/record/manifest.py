@@ -129,10 +129,10 @@ def _gpus() -> list[str]:
         import pynvml
 
         pynvml.nvmlInit()
-    except Exception:  # no NVIDIA driver: there is nothing to list
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+        return [str(pynvml.nvmlDeviceGetName(handle)) for handle in handles]
+    except Exception:  # no NVIDIA driver, or one that is not for us: there is nothing to list
         return []
-    handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
-    return [str(pynvml.nvmlDeviceGetName(handle)) for handle in handles]
 
 
 def _git_revision() -> str | None:

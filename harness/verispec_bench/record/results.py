@@ -61,9 +61,12 @@ class ResultDirectory:
             UnusableInput: there is something in it.
 
         """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.is_dir() and any(path.iterdir()):
             raise UnusableInput(f"{path}: is not empty; add --resume to go on with it, or choose another --out")
-        path.mkdir(parents=True, exist_ok=True)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise UnusableInput(f"{path}: it, or what it lies in, is a file; choose another --out") from None
         results = cls(path)
         results.write_manifest(manifest)
         return results
@@ -131,6 +134,8 @@ class ResultDirectory:
             raise UnusableInput(f"{path}: damaged: {error}") from error
         if not isinstance(manifest, dict) or not {"identity", "identity_sha256", "complete"} <= manifest.keys():
             raise UnusableInput(f"{path}: is no manifest")
+        if not isinstance(manifest["identity"], dict) or not isinstance(manifest.setdefault("servers", {}), dict):
+            raise UnusableInput(f"{path}: is no manifest")
         return manifest
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
@@ -186,10 +191,15 @@ class ResultDirectory:
         """
         found: dict[str, list[tuple[int, RequestRecord]]] = {}
         for line in self._finished_lines():
-            run, index = line.pop("run"), line.pop("index")
-            found.setdefault(run, []).append((index, RequestRecord(**line)))
+            run = line.pop("run")
+            try:
+                found.setdefault(run, []).append((int(line.pop("index")), RequestRecord(**line)))
+            except (KeyError, TypeError, ValueError) as error:
+                raise UnusableInput(f"{self.path}: requests.jsonl: damaged, or of another version: {error}") from error
         if missing := self._rows.keys() - found.keys():
             raise UnusableInput(f"{self.path}: requests.jsonl lacks the requests of {min(missing)}")
+        if holes := [run for run, pairs in found.items() if sorted(i for i, _ in pairs) != list(range(len(pairs)))]:
+            raise UnusableInput(f"{self.path}: requests.jsonl: damaged: some requests of {min(holes)} are missing")
         return {run: [record for _, record in sorted(pairs, key=lambda p: p[0])] for run, pairs in found.items()}
 
     def records_of(self, runs: Iterable[str]) -> dict[str, list[RequestRecord]]:
@@ -212,6 +222,8 @@ class ResultDirectory:
             summary: dict[str, Any] = json.loads((self.path / "summary.json").read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise UnusableInput(f"{self.path}: no usable summary.json: {error}") from error
+        if not isinstance(summary, dict) or not {"comparisons", "complete"} <= summary.keys():
+            raise UnusableInput(f"{self.path}: no usable summary.json; make it again with: verispec report {self.path}")
         return summary
 
     def drop_unfinished(self) -> None:
@@ -225,7 +237,11 @@ class ResultDirectory:
         if not path.is_file():
             return []
         lines = []
-        for text in path.read_text(encoding="utf-8").split("\n"):
+        try:
+            texts = path.read_text(encoding="utf-8").split("\n")
+        except UnicodeDecodeError as error:
+            raise UnusableInput(f"{path}: damaged: {error}") from error
+        for text in texts:
             try:
                 line = json.loads(text)
             except ValueError:

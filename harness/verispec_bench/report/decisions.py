@@ -22,7 +22,8 @@ def kept_decisions(directory: Path, summary: dict[str, Any]) -> list[dict[str, A
     for path in sorted(directory.glob("decision-*.json")):
         with suppress(ValueError):  # damaged: it is no decision
             found.append(json.loads(path.read_text(encoding="utf-8")))
-    return [decision for decision in found if decision.get(SUMMARY_KEY) == _sha256(summary)]
+    rests_on = _sha256(summary)
+    return [decision for decision in found if isinstance(decision, dict) and decision.get(SUMMARY_KEY) == rests_on]
 
 
 def _sha256(summary: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from verispec_bench.scenario.schema import Scenario, Setup, Verification
 from verispec_bench.scenario.workloads import tag
 
 Path_ = tuple[str | int, ...]
+_TYPE = "Input should be a valid "
 Kind = TypeVar("Kind", bound=Setup)
 
 
@@ -70,8 +71,13 @@ def _load(path: Path, kind: type[Kind]) -> Kind:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        mistakes = {_describe(path, lines, problem): None for problem in error.errors()}
-        raise UnusableInput("\n".join(mistakes)) from error
+        mistakes: dict[tuple[Path_, str], list[Any]] = {}
+        for problem in error.errors():
+            loc = _in_file(tuple(problem["loc"]), lines)
+            # A value that is of none of its types is one mistake, not one for each type.
+            kind_of_mistake = _TYPE if str(problem["msg"]).startswith(_TYPE) else str(problem)
+            mistakes.setdefault((loc, kind_of_mistake), []).append(problem)
+        raise UnusableInput("\n".join(_describe(path, lines, *same) for same in mistakes.values())) from error
 
 
 def _index_lines(node: yaml.Node | None, at: Path_, lines: dict[Path_, int]) -> tuple[str, int] | None:
@@ -91,7 +97,7 @@ def _index_lines(node: yaml.Node | None, at: Path_, lines: dict[Path_, int]) -> 
     return repeated
 
 
-def _describe(path: Path, lines: dict[Path_, int], problem: Any) -> str:
+def _describe(path: Path, lines: dict[Path_, int], problem: Any, *further: Any) -> str:
     loc = _in_file(tuple(problem["loc"]), lines)
     line = lines.get(loc)
     where = f"{path}:{line}" if line else str(path)
@@ -106,6 +112,7 @@ def _describe(path: Path, lines: dict[Path_, int], problem: Any) -> str:
     if problem["type"] == "missing":
         return f"{where}: {key}: is required"
     message = str(problem["msg"]).removeprefix("Value error, ")
+    message += "".join(f", or {other['msg'].removeprefix(_TYPE)}" for other in further)
     return f"{where}: {key}: {message[0].lower()}{message[1:]}"
 
 

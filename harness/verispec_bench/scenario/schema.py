@@ -92,7 +92,7 @@ class Scenario(Setup):
     """A sweep: speculative arms against the target-only baseline, over workloads and loads.
 
     Attributes:
-        workloads: "code-edit", "chat", or a file.
+        workloads: "code-edit", "chat", "summarise", "mixed", a file, or a mapping with a kind.
         load: the load of each cell.
         warmup_requests: sent to each server before anything is measured.
         max_foreign_cpu: share of the machine that other processes may use during a run before it is measured again.

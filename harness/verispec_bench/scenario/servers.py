@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from verispec.drafting import DRAFTERS, make_drafter
+from verispec.drafting import DRAFTERS, DrafterError, make_drafter
 from verispec.settings import CONFIG_KEY, Settings
 from verispec_bench.scenario.strict import Distinct, Strict
 
@@ -54,7 +54,7 @@ class Server(Strict):
     max_model_len: int = Field(default=2048, ge=16)
     max_num_seqs: int = Field(default=16, ge=1)
     args: Flags = Field(default_factory=dict)
-    env: dict[str, str] = Field(default_factory=dict)
+    env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")], str] = Field(default_factory=dict)
     start_timeout_s: float = Field(default=900, gt=0)
 
 
@@ -95,8 +95,10 @@ class Arm(Strict):
     @classmethod
     def _has_window(cls, value: dict[str, Any]) -> dict[str, Any]:
         window = value.get("num_speculative_tokens")
-        if not isinstance(window, int) or window < 1:
+        if not isinstance(window, int) or isinstance(window, bool) or window < 1:
             raise ValueError("num_speculative_tokens must be a whole number, at least 1")
+        if not isinstance(value.get("model", ""), str):
+            raise ValueError("model must be a name or a directory")
         if "method" not in value and "model" not in value:
             raise ValueError("needs a method (ngram, suffix, eagle3, custom_class, …) or a draft model")
         return value
@@ -106,7 +108,14 @@ class Arm(Strict):
     def _drafter_can_be_made(cls, value: Settings | None) -> Settings | None:
         """A user's own class may be there where the server runs only; of the project's, what is wrong is known here."""
         if value and "." not in value.drafter and (value.drafter_options or value.drafter not in DRAFTERS):
-            make_drafter(value.drafter, value.drafter_options)
+            try:
+                make_drafter(value.drafter, value.drafter_options)
+            except ImportError:
+                return value  # it needs numba or torch: the server's interpreter has them
+            except DrafterError:
+                raise
+            except Exception as error:
+                raise ValueError(f"drafter_options of {value.drafter!r}: {error}") from error
         return value
 
     @model_validator(mode="after")

@@ -65,10 +65,16 @@ def probe_interpreter(python: str | None = None) -> Interpreter:
     """
     executable = python or sys.executable
     try:
-        result = subprocess.run([executable, "-c", _PROBE], capture_output=True, text=True, timeout=60)
+        result = subprocess.run([executable, "-c", _PROBE], capture_output=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        raise UnusableInput(f"server.python {executable}: did not answer within a minute") from None
+    except OSError as error:
+        raise UnusableInput(f"server.python {executable}: cannot be run: {error.strerror}") from error
+    try:
         found = json.loads(result.stdout)
-    except (OSError, subprocess.TimeoutExpired, json.JSONDecodeError) as error:
-        raise UnusableInput(f"server.python {executable}: cannot be run: {error}") from error
+    except ValueError:
+        said = result.stderr.decode(errors="replace").strip().splitlines() or ["it answers nothing"]
+        raise UnusableInput(f"server.python {executable}: is no Python that works: {said[-1]}") from None
     interpreter = Interpreter(
         executable=executable,
         python=found["python"],

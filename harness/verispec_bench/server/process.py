@@ -69,6 +69,7 @@ class ServerProcess:
 
     def __enter__(self) -> "ServerProcess":
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.log.open("ab").close()  # where it cannot be written, this says so
         self._guardian = subprocess.Popen(
             [sys.executable, "-I", str(_GUARDIAN), str(self.log), *self.command.argv],
             stdin=subprocess.PIPE,

@@ -82,14 +82,19 @@ def _processes(pid: int) -> dict[str, Any]:
     affinity: set[tuple[int, ...]] = set()
     try:
         main = psutil.Process(pid)
-        for process in [main, *main.children(recursive=True)]:
-            affinity.add(tuple(process.cpu_affinity()))
-            names = {
-                Path(region.path).name for region in process.memory_maps() if region.path.endswith((".so", ".so.4"))
-            }
-            libraries |= {name for name in names if any(part in name for part in PRELOADABLE)}
+        family = [main, *main.children(recursive=True)]
     except psutil.Error:
         return {}
+    for process in family:
+        try:
+            cpus, maps = tuple(process.cpu_affinity()), process.memory_maps()
+        except psutil.NoSuchProcess:
+            continue  # a helper that has ended since it was listed
+        except psutil.Error:
+            return {}
+        affinity.add(cpus)
+        names = {Path(region.path).name for region in maps if region.path.endswith((".so", ".so.4"))}
+        libraries |= {name for name in names if any(part in name for part in PRELOADABLE)}
     return {"libraries": sorted(libraries), "cpu_affinity": sorted(affinity)}
 
 

@@ -55,8 +55,16 @@ def predict(blocks: Mapping[str, Sequence[Mapping[str, Row]]], arm: str, baselin
         return []
     found = []
     for cell, both in runs.items():
-        others = [run for other, known in runs.items() if other != cell for of_arm in known for run in of_arm]
-        model = StepTime.fitted([run.work for run in others], [run.seconds for run in others])
+        others = [
+            (run, (other, block))
+            for other, known in runs.items()
+            if other != cell
+            for of_arm in known
+            for block, run in enumerate(of_arm)
+        ]
+        model = StepTime.fitted(
+            [run.work for run, _ in others], [run.seconds for run, _ in others], [block for _, block in others]
+        )
         base, ours = (reduce(add, of_arm) for of_arm in both)
         base_s, ours_s = model.seconds(base.work), model.seconds(ours.work)
         base_rate, useful_s = base.tokens / base.seconds, ours.seconds - model.draft_s * ours.rejected

@@ -50,9 +50,12 @@ class Round:
         return self.target_ms * tokens - self.gamma * self.draft_ms - self.overhead_ms
 
     def with_window(self, gamma: int) -> "Round":
-        """The same with another window; V is taken as linear in it, from B without drafts to what it is at γ."""
-        per_draft = (self.verify_ms - self.target_ms) / self.gamma if self.gamma else 0.0
-        return replace(self, gamma=gamma, verify_ms=self.target_ms + gamma * per_draft)
+        """The same with another window; V is taken as linear in it, from B without drafts to what it is at γ.
+
+        Where V is below B, which no pass over more tokens should be, it is taken as the same at every window.
+        """
+        per_draft = max(0.0, self.verify_ms - self.target_ms) / self.gamma if self.gamma else 0.0
+        return replace(self, gamma=gamma, verify_ms=self.verify_ms + (gamma - self.gamma) * per_draft)
 
     def best_window(self, alpha: float, most: int = 32) -> tuple[int, float]:
         """The window 1 … most that is fastest under independent acceptance, and its S."""

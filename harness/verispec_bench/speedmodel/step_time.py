@@ -1,18 +1,28 @@
 """How long does a run take? Fitted to runs: what a step costs, and each token in it.
 
-Seconds = a·steps + r·rounds + b·decoded + d·drafts + p·prompt tokens + c·KV tokens, no weight negative: sums over the
-run's steps, so that no step needs to be timed by itself. An error of 1% counts alike in short runs and long ones.
+Seconds = a·steps + r·rounds + b·decoded + d·drafts + p·prompt tokens + c·KV tokens + Σ s·min(decoded, k·steps), no
+weight negative: sums over the run's steps, so that no step needs to be timed by itself. The last are a step's first k
+requests: in a full batch one more costs less. An error of 1% counts alike in short runs and long ones.
+
+A machine that is slow for a while makes all servers of a block slow, which says nothing of what a token costs. Runs of
+one block are therefore weighed by how they differ (generalised least squares, a variance component for the block).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-RIDGE = 0.1
+Floats = NDArray[np.float64]
+RIDGE = 0.03
 """Weight of the prior that every part is nothing, in runs: what the runs do not tell apart is shared."""
+SMALL_BATCHES = (2, 8, 16)
+"""Where the cost of one more decoding request may fall."""
+IN_COMMON = 0.5
+"""How much of what a block's runs have in common is left out: 1 − √(own / (own + runs · common)) of the variances."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +62,22 @@ class Work:
             kv_tokens=decoded * context,
         )
 
+    def parts(self) -> tuple[float, ...]:
+        """What each weight of a StepTime is multiplied by."""
+        return *astuple(self), *(min(self.decoded, size * self.steps) for size in SMALL_BATCHES)
+
     def __add__(self, other: "Work") -> "Work":
         return Work(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
 class StepTime:
-    """The fitted costs, seconds for one of each."""
+    """The fitted costs, seconds for one of each.
+
+    Attributes:
+        small_batch_s: what a decoding request costs more if it is among the first SMALL_BATCHES of its step.
+
+    """
 
     step_s: float
     round_s: float
@@ -66,17 +85,32 @@ class StepTime:
     draft_s: float
     prompt_token_s: float
     kv_token_s: float
+    small_batch_s: tuple[float, ...] = (0.0,) * len(SMALL_BATCHES)
 
     @classmethod
-    def fitted(cls, works: Sequence[Work], seconds: Sequence[float]) -> "StepTime":
-        """To runs that took so long."""
-        relative = np.array([astuple(work) for work in works]) / np.asarray(seconds)[:, None]
+    def fitted(cls, works: Sequence[Work], seconds: Sequence[float], blocks: Sequence[Hashable]) -> "StepTime":
+        """To runs that took so long, and in which block each was made."""
+        relative = np.array([work.parts() for work in works]) / np.asarray(seconds)[:, None]
         size = relative.mean(axis=0)
         size[size == 0] = 1.0
-        rows = np.vstack([relative / size, RIDGE * np.eye(len(size))])
-        weights, _ = nnls(rows, np.concatenate([np.ones(len(works)), np.zeros(len(size))]))
-        return cls(*(weights / size).tolist())
+        rows, ones = _apart(relative / size, blocks), _apart(np.ones((len(works), 1)), blocks)[:, 0]
+        weights, _ = nnls(np.vstack([rows, RIDGE * np.eye(len(size))]), np.concatenate([ones, np.zeros(len(size))]))
+        own = len(size) - len(SMALL_BATCHES)
+        costs = (weights / size).tolist()
+        return cls(*costs[:own], small_batch_s=tuple(costs[own:]))
 
     def seconds(self, work: Work) -> float:
         """Of a run."""
-        return float(np.dot(astuple(self), astuple(work)))
+        *costs, small = astuple(self)
+        return float(np.dot([*costs, *small], work.parts()))
+
+    def decoding_s(self, works: Sequence[Work]) -> float:
+        """What the decoding requests of runs took, but for their steps."""
+        small = [float(np.dot(self.small_batch_s, work.parts()[-len(SMALL_BATCHES) :])) for work in works]
+        return sum(small) + self.decoded_s * sum(work.decoded for work in works)
+
+
+def _apart(rows: Floats, blocks: Sequence[Hashable]) -> Floats:
+    """[runs, parts]: less IN_COMMON of each block's mean."""
+    means = {block: rows[[other == block for other in blocks]].mean(axis=0) for block in set(blocks)}
+    return rows - IN_COMMON * np.array([means[block] for block in blocks])

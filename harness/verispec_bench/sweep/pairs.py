@@ -31,7 +31,7 @@ def whole_blocks(rows: Sequence[Row], names: Sequence[str], wanted: int) -> list
 def is_clean(block: Mapping[str, Row]) -> bool:
     """All arms ran undisturbed, on one start of the servers."""
     rows = block.values()
-    return not any(row["contaminated"] for row in rows) and len({row["start"] for row in rows}) == 1
+    return not any(row["contaminated"] for row in rows) and len({row.get("start") for row in rows}) == 1
 
 
 def paired(

@@ -103,7 +103,10 @@ def run_on_ray(
     """
     ray = _ray()
     variables = {name: value for name, value in os.environ.items() if name.startswith(TRAVELLING)}
-    ray.init(address=address, log_to_driver=False, runtime_env={"env_vars": variables})
+    try:
+        ray.init(address=address, log_to_driver=False, runtime_env={"env_vars": variables})
+    except (ValueError, TypeError) as error:
+        raise UnusableInput(f"--ray-address {address}: {str(error).splitlines()[0]}") from error
     needed = resources or {"CPU": float(sweep.manifest["identity"]["machine"]["cpus"])}
     nodes = _nodes_with(ray, needed)
     if not nodes:

@@ -83,7 +83,7 @@ def _disturbance_reasons(pairs: Sequence[tuple[Row, Row]]) -> list[str]:
     """What the machine did to the runs."""
     rows = [row for pair in pairs for row in pair]
     reasons = []
-    if any(ours["start"] != theirs["start"] for ours, theirs in pairs):
+    if any(ours.get("start") != theirs.get("start") for ours, theirs in pairs):
         reasons.append("a pair was interrupted, and its arms ran on different starts of the servers")
     if any(row["contaminated"] for row in rows):
         busy = max(float(row["foreign_cpu"]) for row in rows)

@@ -1,12 +1,16 @@
 """What a drafter is asked, and what it answers."""
 
+from __future__ import annotations  # a scenario's drafters are looked at where there may be no torch
+
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class SparseLaw:
     def __len__(self) -> int:
         return len(self.choices)
 
-    def of_first(self, drafts: int) -> "SparseLaw":
+    def of_first(self, drafts: int) -> SparseLaw:
         """The law of the first drafts only."""
         return SparseLaw(self.choices[:drafts], self.probs[:drafts])
 

@@ -300,7 +300,10 @@ def check_version() -> None:
     release = vllm.__version_tuple__[:2]
     if release not in SUPPORTED_VLLM:
         supported = ", ".join(".".join(map(str, version)) for version in SUPPORTED_VLLM)
-        raise SeamError(f"{_vllm()} is not supported, this one fits {supported}; VERISPEC_DISABLE=1 runs without it")
+        raise SeamError(
+            f"{_vllm()} is not supported, this one fits {supported}; "
+            "VERISPEC_DISABLE=1, without verispec's --speculative-config, runs without it"
+        )
 
 
 def _vllm() -> str:

@@ -10,9 +10,9 @@ from tests.plugin.release.example import manifest
 SERVER = {
     "argv": ["python", "-m", "vllm.entrypoints.openai.api_server", "--model", "/models/my target", "--host", "::1",
              "--port", "8000", "--served-model-name", "m", "--max-num-seqs", "16", "--speculative-config", '{"a": 1}'],
-    "env": {"VLLM_PLUGINS": "verispec", "OMP_NUM_THREADS": "2"},
+    "env": {"VLLM_PLUGINS": "verispec", "OMP_NUM_THREADS": "2", "VERISPEC_DISABLE": "0", "VLLM_SERVER_DEV_MODE": "1"},
 }  # fmt: skip
-TARGET_ONLY = {"argv": SERVER["argv"][:-2], "env": {"OMP_NUM_THREADS": "2"}}
+TARGET_ONLY = {"argv": SERVER["argv"][:-2], "env": {"OMP_NUM_THREADS": "2", "VERISPEC_DISABLE": "1"}}
 LAW = {"arm": "x", "verdict": "closed", "reasons": [], "tv": 0.01, "tv_floor": 0.009, "tv_upper_95": 0.02}
 PARITY = {
     "arm": "x", "verdict": "closed", "closed": True, "reasons": [], "identical": 324, "compared": 324, "near_ties": 0,

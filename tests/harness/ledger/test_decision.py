@@ -12,7 +12,7 @@ from verispec_bench.errors import UnusableInput
 from verispec_bench.ledger import decide
 from verispec_bench.ledger.performance import Thresholds
 
-TARGET_ONLY = "vllm serve '/models/my target' --max-num-seqs 16"
+TARGET_ONLY = "OMP_NUM_THREADS=2 VERISPEC_DISABLE=1 vllm serve '/models/my target' --max-num-seqs 16"
 
 
 def decided(
@@ -127,8 +127,19 @@ def test_an_a_a_control_is_no_win(tmp_path):
 
 def test_the_deployment_is_the_server_that_was_measured(tmp_path):
     assert decided(tmp_path).deploy == (
-        "VLLM_PLUGINS=verispec vllm serve '/models/my target' --max-num-seqs 16 --speculative-config '{\"a\": 1}'"
+        "VLLM_PLUGINS=verispec OMP_NUM_THREADS=2 "
+        "vllm serve '/models/my target' --max-num-seqs 16 --speculative-config '{\"a\": 1}'"
     )
+
+
+def test_a_sweep_over_server_settings_is_no_decision_about_one(tmp_path):
+    directory = sweep(tmp_path / "sweep", cell())
+    file = directory / "manifest.json"
+    found = json.loads(file.read_text())
+    servers = {f"{name}-s8": server for name, server in found["servers"].items()}
+    file.write_text(json.dumps(found | {"servers": servers}))
+    with pytest.raises(UnusableInput, match="several server settings"):
+        decide(directory, "x", [], Thresholds())
 
 
 def test_an_arm_must_be_named_rightly(tmp_path):

@@ -1,6 +1,8 @@
 """A result directory survives kills at any moment, and refuses what does not belong to it."""
 
+import errno
 import json
+import os
 
 import pytest
 
@@ -93,6 +95,50 @@ def test_a_damaged_table_is_refused(tmp_path, text):
     (results.path / "cells.csv").write_text(text)
     with pytest.raises(UnusableInput, match=r"cells\.csv: damaged"):
         ResultDirectory.open(results.path)
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        lambda lines: [lines[0], lines[1][:-9], lines[2]],  # cut in the middle
+        lambda lines: [lines[0], lines[1].replace('"index": 1, ', ""), lines[2]],
+        lambda lines: [lines[0], lines[1].replace('"index": 1', '"index": 1, "of_a_later_version": 1'), lines[2]],
+        lambda lines: [lines[0], lines[1].replace("p1", "p\udcff"), lines[2]],
+    ],
+)
+def test_damaged_raw_requests_are_refused_and_not_left_out(tmp_path, planted):
+    results = new(tmp_path)
+    results.add_run(RUN, ROW, [RequestRecord(f"p{i}", 0.0) for i in range(3)])
+    file = results.path / "requests.jsonl"
+    file.write_text("\n".join(planted(file.read_text().splitlines())) + "\n", errors="surrogateescape")
+    with pytest.raises(UnusableInput, match=r"requests\.jsonl: damaged"):
+        ResultDirectory.open(results.path).records()
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "{cut"])
+def test_a_summary_of_another_shape_is_refused(tmp_path, text):
+    results = new(tmp_path)
+    (results.path / "summary.json").write_text(text)
+    with pytest.raises(UnusableInput, match=r"no usable summary\.json"):
+        results.summary()
+
+
+@pytest.mark.parametrize("inside", ["r", "r/sweep"])
+def test_a_file_is_no_place_for_results(tmp_path, inside):
+    (tmp_path / "r").write_text("mine")
+    with pytest.raises(UnusableInput, match="is a file; choose another --out"):
+        ResultDirectory.create(tmp_path / inside, MANIFEST)
+
+
+def test_what_cannot_be_written_leaves_nothing_behind_and_is_named(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        new(tmp_path)
+    assert raised.value.filename == str(tmp_path / "r" / "manifest.json")
+    assert list((tmp_path / "r").iterdir()) == []
 
 
 @pytest.mark.parametrize("arm", ["null", "nan", "none", "1"])

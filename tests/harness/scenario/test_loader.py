@@ -66,6 +66,19 @@ def test_every_scenario_of_the_project_is_valid(path):
             "drafter: suffix, drafter_options: {min_mach: 2}",
             "tiny.yaml:8: arms.suffix.verispec: drafter_options of 'suffix': got an unexpected keyword argument",
         ),
+        (
+            "drafter: suffix",
+            "drafter: suffix, drafter_options: {min_match: '2'}",
+            "tiny.yaml:8: arms.suffix.verispec: drafter_options of 'suffix': ",
+        ),
+        (
+            "drafter: suffix",
+            "drafter: combined, drafter_options: {members: [ngram]}",
+            "tiny.yaml:8: arms.suffix.verispec: drafter_options of 'combined': ",
+        ),
+        ("num_speculative_tokens: 4", "num_speculative_tokens: true", "num_speculative_tokens must be a whole number"),
+        ("model: verispec.engine.Proposer", "model: ", "speculative: model must be a name or a directory"),
+        ("dtype: float32", "env: {A=B: x}", "server.env.A=B: string should match pattern"),
         ("workloads:", "traffic:", "tiny.yaml:9: traffic: unknown key; valid here: name, title, model,"),
         ("[1, 4]", "[1, many]", "tiny.yaml:11: load.concurrency.1: input should be a valid integer"),
         ("[1, 4]", "[0]", "tiny.yaml:11: load.concurrency.0: input should be greater than or equal to 1"),
@@ -164,3 +177,9 @@ def test_a_missing_file_lists_its_neighbours(tmp_path):
 
 def test_plugin_settings_need_the_plugin(tmp_path):
     assert "exclude each other" in refusal(tmp_path, GOOD.replace("    verispec:", "    plugin: false\n    verispec:"))
+
+
+def test_a_value_of_none_of_its_types_is_one_mistake(tmp_path):
+    said = refusal(tmp_path, GOOD.replace("dtype: float32", "args: {enable-chunked-prefill: }"))
+    assert said.count("\n") == 0
+    assert "server.args.enable-chunked-prefill: input should be a valid boolean, or integer, or " in said

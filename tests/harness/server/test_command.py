@@ -145,3 +145,5 @@ def test_probing_an_interpreter(monkeypatch):
         probe_interpreter(FAKE_PYTHON)
     with pytest.raises(UnusableInput, match="cannot be run"):
         probe_interpreter("/no/such/python")
+    with pytest.raises(UnusableInput, match="is no Python that works: it answers nothing"):
+        probe_interpreter("/bin/true")

@@ -46,6 +46,13 @@ def test_break_even_may_be_out_of_reach_or_free():
     assert Round(20, 0, 10, 0, 4).break_even_alpha() == 0
 
 
+def test_a_pass_below_the_targets_own_step_is_as_long_at_every_window():
+    """It cannot be, and must not make a round of other windows free or negative."""
+    odd = Round(target_ms=20, draft_ms=0, verify_ms=10, overhead_ms=0, gamma=1)
+    assert [odd.with_window(gamma).verify_ms for gamma in (1, 2, 32)] == [10, 10, 10]
+    assert odd.best_window(0.5)[1] < 4
+
+
 def test_the_best_window_is_the_fastest_of_all():
     window, speedup = COSTS.best_window(0.78)
     others = [COSTS.with_window(gamma).speedup(expected_tokens(0.78, gamma)) for gamma in range(1, 33)]

@@ -237,7 +237,7 @@ def shift(x):
 
 
 MUTANTS = {
-    # The six that shipped, and the control of an exact rule that was asked for and silently not used.
+    # Those that shipped in engines, and the control of an exact rule that was asked for and silently not used.
     ("token", "residual reuses the draft's noise"): reused_noise,
     ("token", "q of another position"): told_another(lambda r: setattr(r, "q", shift(r.q))),
     ("token", "greedy drafts with a soft q"): greedy_drafts_with_a_soft_q,

@@ -73,9 +73,13 @@ def _bill(rows: Sequence[Row], arms: Sequence[str], path: Path) -> Bill:
     told = [(row, work) for row in rows if (work := Work.of(row))]
     if not told:
         raise UnusableInput(f"{path}: its servers did not count their steps, so that nothing can be priced")
-    times = StepTime.fitted([work for _, work in told], [float(row["duration"]) for row, _ in told])
+    times = StepTime.fitted(
+        [work for _, work in told],
+        [float(row["duration"]) for row, _ in told],
+        [(row["cell"], row["block"]) for row, _ in told],
+    )
     decoded, drafts = (sum(getattr(work, name) for _, work in told) for name in ("decoded", "drafts"))
-    token_s = (times.decoded_s * decoded + times.draft_s * drafts) / (decoded + drafts)
+    token_s = (times.decoding_s([work for _, work in told]) + times.draft_s * drafts) / (decoded + drafts)
     return Bill(
         source=f"fitted to the runs of {path}",
         target=Cost(kv_s=times.kv_token_s, token_s=token_s, step_s=times.step_s),

@@ -81,9 +81,10 @@ def gap_recovered(results: Sequence[Result]) -> float | None:
 
     """
     speedups = {result.policy: result.speedup for result in results}
-    best = max(speedup for policy, speedup in speedups.items() if policy.endswith(FIXED))
-    if BY_MATCH not in speedups or speedups[ALL_BILLS] <= best:
+    fixed = [speedup for policy, speedup in speedups.items() if policy.endswith(FIXED)]
+    if not fixed or BY_MATCH not in speedups or speedups[ALL_BILLS] <= max(fixed):
         return None
+    best = max(fixed)
     return (speedups[BY_MATCH] - best) / (speedups[ALL_BILLS] - best)
 
 

@@ -88,3 +88,7 @@ def test_a_drafter_without_a_price_is_refused():
 def test_files_of_other_drafters_are_not_mixed():
     with pytest.raises(UnusableInput, match="a and b have different drafters"):
         replay({"a": [trace(0)], "b": [trace(0, "ngram", "medusa")]}, PUBLISHED, [1])
+
+
+def test_of_a_single_trace_nothing_is_learned_and_no_share_is_named():
+    assert gap_recovered(replay({"one": [trace(1)]}, PUBLISHED, [1])) is None
