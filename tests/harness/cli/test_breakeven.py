@@ -35,7 +35,7 @@ def test_the_page_is_written_with_and_without_a_setting(tmp_path):
     [
         (["--target-ms", "0"], "--target-ms 0: a step of the target takes some time"),
         (["--draft-ms", "0", "--verify-ms", "0", "--overhead-ms", "0"], "are all 0: a round takes some time"),
-        (["--verify-ms", "nan"], "a cost or a chance is no finite number"),
+        (["--verify-ms", "inf"], "a cost or a chance is no finite number"),
         (["--tokens", "10"], "--prefill-ms and --tokens belong together"),
         (["--from", "results/reference"], "--from is for the page"),
         (["--html", "/tmp/page.html", "--from", "no/such"], "no usable summary.json"),
