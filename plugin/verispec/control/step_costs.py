@@ -21,7 +21,7 @@ KNOTS = np.array(
 """Scheduled tokens at which f is a free parameter."""
 LINEAR_UNITS = np.array([1e2, 1e4, 1e2, 1.0, 1e2])
 """Of tokens, KV tokens, requests, the flag and prompt tokens: what is about one step's worth of each."""
-FLATNESS = 0.05
+FLATNESS = 3.0
 """Weight of the prior that the bumps of neighbouring knots are alike, in observations."""
 LINEAR_PRIOR = np.array([1e-4, 0.5, 0.5, 0.5, 1e-3])
 """Weight of the prior that the linear terms are nothing, in observations: next to none for the line itself, and little

@@ -95,6 +95,16 @@ def test_what_only_prompts_reached_is_not_in_the_table():
     assert not costs.known(508)
 
 
+def test_one_slow_step_does_not_rule_a_size_out():
+    """Else it would never be tried again, and what is believed of it never be mended."""
+    rng, costs = np.random.default_rng(0), StepCosts()
+    line = lambda tokens, requests, kv_tokens: 0.048 + 0.002 * tokens  # noqa: E731
+    measured(costs, [(1 + drafts, 1, 100) for drafts in (0, 2, 8) * 20], rng, line)
+    costs.observe(Step(Batch(1, 100), 4, 0.1))
+    measured(costs, [(1 + drafts, 1, 100) for drafts in (0, 2, 8) * 3], rng, line)
+    assert float(seconds_of(costs, [5], 1, 100)[0]) == pytest.approx(0.058, rel=0.1)
+
+
 def test_steps_that_are_far_off_change_little():
     rng, costs = np.random.default_rng(0), StepCosts()
     measured(costs, [(4, 4, 400), (16, 4, 400)] * 100, rng)
