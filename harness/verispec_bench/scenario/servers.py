@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from verispec.drafting import DRAFTERS, DrafterError, make_drafter
 from verispec.settings import CONFIG_KEY, Settings
 from verispec_bench.scenario.strict import Distinct, Strict
 
@@ -101,21 +100,6 @@ class Arm(Strict):
             raise ValueError("model must be a name or a directory")
         if "method" not in value and "model" not in value:
             raise ValueError("needs a method (ngram, suffix, eagle3, custom_class, …) or a draft model")
-        return value
-
-    @field_validator("verispec")
-    @classmethod
-    def _drafter_can_be_made(cls, value: Settings | None) -> Settings | None:
-        """A user's own class may be there where the server runs only; of the project's, what is wrong is known here."""
-        if value and "." not in value.drafter and (value.drafter_options or value.drafter not in DRAFTERS):
-            try:
-                make_drafter(value.drafter, value.drafter_options)
-            except ImportError:
-                return value  # it needs numba or torch: the server's interpreter has them
-            except DrafterError:
-                raise
-            except Exception as error:
-                raise ValueError(f"drafter_options of {value.drafter!r}: {error}") from error
         return value
 
     @model_validator(mode="after")

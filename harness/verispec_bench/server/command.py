@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verispec.settings import CONFIG_KEY, DISABLE_VARIABLE
+from verispec.drafting import DRAFTERS, DrafterError, make_drafter
+from verispec.settings import CONFIG_KEY, DISABLE_VARIABLE, Settings
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
 from verispec_bench.model import resolve_model
 from verispec_bench.scenario import Setup
@@ -78,6 +79,7 @@ def server_command(
         flags["speculative-config"] = _resolved(spec.speculative)
         flags["per-request-spec-decode-metrics"] = "detailed"
         if spec.verispec:
+            refuse_unusable_drafter(arm, spec.verispec)
             flags["additional-config"] = {CONFIG_KEY: spec.verispec.model_dump()}
         if spec.speculative.get("method") == "custom_class":
             _refuse_model_runner_v2(env)
@@ -103,6 +105,27 @@ def _resolved(speculative: dict[str, Any]) -> dict[str, Any]:
     if "model" not in speculative or speculative.get("method") in ("custom_class", "ngram", "suffix"):
         return speculative
     return speculative | {"model": resolve_model(speculative["model"])}
+
+
+def refuse_unusable_drafter(arm: str, settings: Settings) -> None:
+    """What is wrong with a drafter of the project's own is known before its server is started.
+
+    A user's own class may be there where the server runs only.
+
+    Raises:
+        UnusableInput: no such drafter, or it refuses the options.
+
+    """
+    if "." in settings.drafter or not (settings.drafter_options or settings.drafter not in DRAFTERS):
+        return
+    try:
+        make_drafter(settings.drafter, settings.drafter_options)
+    except ImportError:
+        return  # it needs numba or torch: the server's interpreter has them
+    except DrafterError as error:
+        raise UnusableInput(f"arm {arm}: {error}") from error
+    except Exception as error:
+        raise UnusableInput(f"arm {arm}: drafter_options of {settings.drafter!r}: {error}") from error
 
 
 def _refuse_model_runner_v2(env: dict[str, str]) -> None:

@@ -95,9 +95,8 @@ class StepTime:
         size[size == 0] = 1.0
         rows, ones = _apart(relative / size, blocks), _apart(np.ones((len(works), 1)), blocks)[:, 0]
         weights, _ = nnls(np.vstack([rows, RIDGE * np.eye(len(size))]), np.concatenate([ones, np.zeros(len(size))]))
-        own = len(size) - len(SMALL_BATCHES)
-        costs = (weights / size).tolist()
-        return cls(*costs[:own], small_batch_s=tuple(costs[own:]))
+        step_s, round_s, decoded_s, draft_s, prompt_token_s, kv_token_s, *small_batch_s = (weights / size).tolist()
+        return cls(step_s, round_s, decoded_s, draft_s, prompt_token_s, kv_token_s, tuple(small_batch_s))
 
     def seconds(self, work: Work) -> float:
         """Of a run."""

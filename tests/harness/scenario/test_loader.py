@@ -60,22 +60,6 @@ def test_every_scenario_of_the_project_is_valid(path):
         ("concurrency:", "concurency:", "tiny.yaml:11: load.concurency: unknown key; did you mean 'concurrency'?"),
         ("dtype:", "dtyp:", "tiny.yaml:4: server.dtyp: unknown key; did you mean 'dtype'?"),
         ("drafter:", "druffter:", "tiny.yaml:8: arms.suffix.verispec.druffter: unknown key; did you mean 'drafter'?"),
-        ("drafter: suffix", "drafter: sufix", "tiny.yaml:8: arms.suffix.verispec: drafter 'sufix' is none of suffix,"),
-        (
-            "drafter: suffix",
-            "drafter: suffix, drafter_options: {min_mach: 2}",
-            "tiny.yaml:8: arms.suffix.verispec: drafter_options of 'suffix': got an unexpected keyword argument",
-        ),
-        (
-            "drafter: suffix",
-            "drafter: suffix, drafter_options: {min_match: '2'}",
-            "tiny.yaml:8: arms.suffix.verispec: drafter_options of 'suffix': ",
-        ),
-        (
-            "drafter: suffix",
-            "drafter: combined, drafter_options: {members: [ngram]}",
-            "tiny.yaml:8: arms.suffix.verispec: drafter_options of 'combined': ",
-        ),
         ("num_speculative_tokens: 4", "num_speculative_tokens: true", "num_speculative_tokens must be a whole number"),
         ("model: verispec.engine.Proposer", "model: ", "speculative: model must be a name or a directory"),
         ("dtype: float32", "env: {A=B: x}", "server.env.A=B: string should match pattern"),

@@ -7,8 +7,9 @@ import pytest
 
 from verispec.settings import Settings
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
-from verispec_bench.scenario import Scenario
+from verispec_bench.scenario import Scenario, load_setup
 from verispec_bench.server import Interpreter, probe_interpreter, server_command
+from verispec_bench.server.command import refuse_unusable_drafter
 
 FAKE_PYTHON = str(Path(__file__).parents[2] / "fakes" / "python")
 OURS = {"method": "custom_class", "model": "verispec.engine.Proposer", "num_speculative_tokens": 4}
@@ -147,3 +148,28 @@ def test_probing_an_interpreter(monkeypatch):
         probe_interpreter("/no/such/python")
     with pytest.raises(UnusableInput, match="is no Python that works: it answers nothing"):
         probe_interpreter("/bin/true")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"drafter": "sufix"}, "arm x: drafter 'sufix' is none of suffix,"),
+        ({"drafter_options": {"min_mach": 2}}, "arm x: drafter_options of 'suffix': got an unexpected keyword"),
+        ({"drafter_options": {"min_match": "2"}}, "arm x: drafter_options of 'suffix': "),
+        ({"drafter": "combined", "drafter_options": {"members": ["ngram"]}}, "arm x: drafter_options of 'combined': "),
+    ],
+)
+def test_a_drafter_that_cannot_be_made_is_refused_before_its_server_starts(settings, message):
+    with pytest.raises(UnusableInput, match=message):
+        refuse_unusable_drafter("x", Settings.model_validate(settings))
+
+
+def test_a_users_own_drafter_may_be_known_to_the_server_only():
+    refuse_unusable_drafter("x", Settings(drafter="mine.Drafter", drafter_options={"a": 1}))
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parents[3] / "scenarios").glob("*.yaml")), ids=lambda p: p.stem)
+def test_the_drafters_of_the_projects_scenarios_can_be_made(path):
+    for name, arm in load_setup(path).arms.items():
+        if arm.verispec:
+            refuse_unusable_drafter(name, arm.verispec)
