@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from verispec.control import Batch, Controller, Step
+from verispec.control import Batch, Step, make_controller
 from verispec.drafting import DraftRequest, make_drafter
 from verispec.settings import ControlSettings
 
@@ -34,21 +34,17 @@ def histories(count: int) -> list[np.ndarray]:
 def measure(name: str, batch: int) -> dict[str, Any]:
     """A row of the table."""
     drafter, texts = make_drafter(name, DRAFTERS[name]), histories(batch)
-    controller = Controller(ControlSettings())
+    controller = make_controller(ControlSettings())
     drafted, drafting, choosing = 0, 0.0, 0.0
     for step in range(STEPS):
         requests = [DraftRequest(str(i), text[: LENGTH + step], WINDOW, 0.8) for i, text in enumerate(texts)]
         began = time.perf_counter()
         proposals = drafter.propose(requests)
         middle = time.perf_counter()
-        for request, text in zip(requests, texts, strict=True):
-            controller.committed(request.request_id, [int(text[LENGTH + step])])
         lengths = controller.choose(requests, proposals, [], LENGTH * batch)
         tokens = batch + sum(lengths)
-        controller.step_ended(
-            Step(Batch(batch, LENGTH * batch), sum(lengths), 0.02 + 2e-4 * tokens),
-            {r.request_id: [1] for r in requests},
-        )
+        committed = {r.request_id: [int(text[LENGTH + step])] for r, text in zip(requests, texts, strict=True)}
+        controller.step_ended(committed, Step(Batch(batch, LENGTH * batch), sum(lengths), 0.02 + 2e-4 * tokens))
         if step >= STEPS // 3:  # the histories are indexed, and costs are known
             drafted += sum(len(proposal.token_ids) for proposal in proposals)
             drafting += middle - began

@@ -23,7 +23,7 @@ from vllm import LLM, SamplingParams
 from vllm.sampling_params import StructuredOutputsParams
 
 from tests.engine.processors import ForbidRepeating
-from verispec.control import Controller, Costs
+from verispec.control import Costs, make_controller
 from verispec.coupling import RULES, overlap
 from verispec.drafting import make_drafter
 from verispec.engine import runtime
@@ -207,12 +207,12 @@ def controlled_drafters(bigram) -> dict[str, Any]:
     }
 
 
-def controller_of_a_bumpy_machine() -> Controller:
+def controller_of_a_bumpy_machine() -> Any:
     """One that knows what steps cost on some other machine, where it sometimes pays to draft and sometimes not."""
     tokens = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
     seconds = [0.07, 0.12, 0.14, 0.105, 0.12, 0.125, 0.2, 0.205, 0.5, 0.51, 0.58]
     costs = Costs(tokens=tokens, seconds=seconds, steps=[100] * 11, kv_token_s=0, request_s=0, drafts_s=0)
-    controller = Controller(ControlSettings(max_slowdown=None), costs)
+    controller = make_controller(ControlSettings(max_slowdown=None), costs)
     controller.costs.observe = lambda step: None
     return controller
 
@@ -244,10 +244,10 @@ def main(model: str, options: str, rules: str, law: str = "") -> None:
         bigram.send_law = True
         for name, drafter in controlled_drafters(bigram).items():
             runner.drafter._drafter = drafter
-            state.controller = controller_of_a_bumpy_machine()
-            report[name] = serve_and_compare(RULES["token"]) | {"choices": vars(state.controller.choices)}
+            controller = runner.drafter._controller = controller_of_a_bumpy_machine()
+            report[name] = serve_and_compare(RULES["token"]) | {"choices": vars(controller.choices)}
         runner.drafter._drafter = bigram
-        state.controller = Controller(ControlSettings(mode="fixed"))
+        runner.drafter._controller = make_controller(ControlSettings(mode="fixed"))
         receive = state.q_channel.receive
 
         def of_another_drafter(*args):

@@ -67,6 +67,8 @@ class Load(Strict):
         max_concurrency: of an open loop; requests beyond it wait in the client, and their latencies say so.
         input_len: exact prompt lengths in tokens, one cell for each value and workload of that kind.
         output_len: most tokens of an answer, one cell for each value.
+        output_spread: answers ask for (1 ± spread) × output_len tokens, evenly spread over each block of prompts. Where
+            all ask for the same, a closed loop's requests end together, and none reads its prompt beside the others.
         temperature: one cell for each value; 0 is greedy.
         top_p, top_k: sampling parameters of all cells.
         ignore_eos: go on after the end of the answer; flatters acceptance on small models.
@@ -94,6 +96,7 @@ class Load(Strict):
     max_concurrency: int | None = Field(default=None, ge=1)
     input_len: Annotated[list[Annotated[int, Field(ge=1)]], Distinct] = Field(default=[])
     output_len: Annotated[list[Annotated[int, Field(ge=1)]], Distinct] = Field(default=[96], min_length=1)
+    output_spread: float = Field(default=0.0, ge=0, lt=1)
     temperature: Annotated[list[Annotated[float, Field(ge=0)]], Distinct] = Field(default=[0.0], min_length=1)
     top_p: float = Field(default=1.0, gt=0, le=1)
     top_k: int = Field(default=-1, ge=-1)

@@ -7,6 +7,7 @@ from itertools import cycle, islice
 from typing import Any
 
 import aiohttp
+import numpy as np
 
 from verispec_bench.arrival import schedule
 from verispec_bench.client import Request, RequestRecord, Sampling, Target, run_load
@@ -69,25 +70,29 @@ def requests_of(scenario: Scenario, cell: Cell, prompts: Sequence[Prompt], seed:
     """The same requests, due at the same times, for every arm.
 
     Args:
-        seed: of the arrivals; by block, so that each has its own.
+        seed: of arrivals and lengths; by block, so that each has its own.
 
     """
     load = scenario.load
+    number = int.from_bytes(sha256(f"{scenario.seed} {seed}".encode()).digest()[:8])
     due: Sequence[float | None] = [None] * len(prompts)
     if cell.trace_speed is not None:
         due = [((prompt.at_s or 0.0) - (prompts[0].at_s or 0.0)) / cell.trace_speed for prompt in prompts]
     elif cell.request_rate is not None:
-        number = int.from_bytes(sha256(f"{scenario.seed} {seed}".encode()).digest()[:8])
         first = 2 * cell.request_rate / (1 + load.ramp)
         due = schedule(len(prompts), first, ramp_to=first * load.ramp, burstiness=load.burstiness, seed=number)
+    output_lens = _output_lens(cell.output_len or 1, load.output_spread, len(prompts), number)
     return [
-        Request(
-            prompt,
-            Sampling(cell.output_len or 1, cell.temperature, load.top_p, load.top_k, load.ignore_eos),
-            due_s,
-        )
-        for prompt, due_s in zip(prompts, due, strict=True)
+        Request(prompt, Sampling(output_len, cell.temperature, load.top_p, load.top_k, load.ignore_eos), due_s)
+        for prompt, output_len, due_s in zip(prompts, output_lens, due, strict=True)
     ]
+
+
+def _output_lens(mean: int, spread: float, count: int, seed: int) -> list[int]:
+    """Most tokens of each answer: (1 ± spread) × mean in even steps, in any order."""
+    steps = (2 * np.arange(count) + 1) / count - 1
+    lengths = np.maximum(1, np.rint(mean * (1 + spread * steps))).astype(int)
+    return [int(length) for length in np.random.default_rng(seed).permutation(lengths)]
 
 
 def _contamination(scenario: Scenario, measures: dict[str, Any]) -> list[str]:

@@ -1,9 +1,24 @@
 """HOW MUCH TO DRAFT, and whether to draft at all. Pure; knows nothing of vLLM."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from verispec.control.acceptance import AcceptanceWatch
 from verispec.control.calibration import Calibration, Costs
-from verispec.control.controller import Controller
 from verispec.control.fallback import Fallback, Reason
-from verispec.control.step_costs import Batch, Step
+from verispec.control.step import Batch, Step
 
-__all__ = ["AcceptanceWatch", "Batch", "Calibration", "Controller", "Costs", "Fallback", "Reason", "Step"]
+if TYPE_CHECKING:
+    from verispec.control.controller import Controller
+    from verispec.settings import ControlSettings
+
+__all__ = ["AcceptanceWatch", "Batch", "Calibration", "Costs", "Fallback", "Reason", "Step", "make_controller"]
+
+
+def make_controller(settings: ControlSettings, calibration: Costs | None = None) -> Controller:
+    """A controller, when the worker is up: it needs numba, which must not be imported before (verispec.compiled)."""
+    from verispec.control.controller import Controller, rehearse
+
+    rehearse(settings)
+    return Controller(settings, calibration)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 from verispec.control.calibration import Costs
 from verispec.control.choice import draft_lengths
 from verispec.control.estimates import AcceptanceEstimates
-from verispec.control.step_costs import ENOUGH, Batch, Step, StepCosts
+from verispec.control.request_rows import RequestRows
+from verispec.control.step import Batch, Step
+from verispec.control.step_costs import ENOUGH, StepCosts
 from verispec.drafting import DraftRequest, Proposal
 from verispec.settings import ControlSettings
 
@@ -27,26 +30,28 @@ LOOK_EVERY_AT_FIRST = 8
 """Steps between two that go without drafts only to see what such a step costs; the second until that is known."""
 
 
-@dataclass
-class Account:
-    """A request's time, against what target-only decoding would have taken.
+SPENT_S, TARGET_ONLY_S = range(2)
+"""What is kept of a request: the seconds that its tokens took, and would have taken without drafts."""
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """What was drafted for a step, submitted or not; a row for each request.
 
     Attributes:
-        draft: what was drafted for its next step, submitted or not.
-        stated, chance: what the drafter said of these drafts, and what was expected.
+        request_ids, sources: whose, and which drafter's.
+        token_ids: the drafts.
         comparable: how many of them can be held against what comes; beyond the submitted ones, point masses only.
-        target_only_s: what its tokens would have taken without drafts.
-        spent_s: what they took.
+        stated, chances: float64 [requests, most drafts], what the drafter said of them, and what was expected.
 
     """
 
-    draft: Sequence[int] = ()
-    stated: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    chance: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    comparable: int = 0
-    source: str = ""
-    target_only_s: float = 0.0
-    spent_s: float = 0.0
+    request_ids: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    token_ids: Sequence[Sequence[int]] = ()
+    comparable: Sequence[int] = ()
+    stated: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    chances: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
 
 @dataclass
@@ -82,36 +87,48 @@ class Controller:
 
     def __init__(self, settings: ControlSettings, calibration: Costs | None = None) -> None:
         self._settings = settings
-        self._accounts: dict[str, Account] = {}
+        self._accounts = RequestRows(columns=2)
+        self._drafted = Drafted()
         self._since_look = 0
         self.costs = StepCosts(calibration)
         self.estimates = AcceptanceEstimates()
         self.choices = Choices()
 
-    def step_ended(self, step: Step, committed: Mapping[str, Sequence[int]]) -> None:
-        """A step was measured in which these requests, and no others, committed tokens."""
+    def step_ended(self, committed: Mapping[str, Sequence[int]], step: Step | None) -> None:
+        """These tokens came next, of these requests and no others.
+
+        Args:
+            committed: by request.
+            step: as it was measured; None: it was not.
+
+        """
+        self._hold_drafts_against(committed)
+        if step is None:
+            return
         self.costs.observe(step)
         decoding_s, prompts_s = self._without_drafts(step.batch)
         luck = step.seconds / float(self.costs.seconds(step.batch, np.array([step.drafts]))[0])
+        tokens = np.array([len(token_ids) for token_ids in committed.values()])
         first_tokens = max(0, len(committed) - step.batch.requests)  # of requests whose prompts ended in this step
-        each = (sum(map(len, committed.values())) - first_tokens) / step.batch.requests
+        each = float(tokens.sum() - first_tokens) / step.batch.requests
         self.choices.spent_seconds += step.seconds
         self.choices.target_only_seconds += luck * (each * decoding_s + prompts_s)
-        for request_id, tokens in committed.items():
-            account = self._account(request_id)
-            account.spent_s += step.seconds
-            account.target_only_s += luck * (len(tokens) * decoding_s + prompts_s)
+        rows = self._accounts.of(committed)
+        self._accounts.values[rows, SPENT_S] += step.seconds
+        self._accounts.values[rows, TARGET_ONLY_S] += luck * (tokens * decoding_s + prompts_s)
 
-    def committed(self, request_id: str, token_ids: Sequence[int]) -> None:
-        """These tokens came next: hold the latest draft against them."""
-        account = self._account(request_id)
-        right = []
-        for drafted, token in zip(account.draft[: account.comparable], token_ids, strict=False):
-            right.append(drafted == token)
-            if not right[-1]:
-                break
-        self.estimates.observe(request_id, account.source, account.stated, account.chance, right)
-        account.comparable = 0
+    def _hold_drafts_against(self, committed: Mapping[str, Sequence[int]]) -> None:
+        """Learn the fate of the latest drafts, submitted or not."""
+        latest, self._drafted = self._drafted, Drafted()
+        rows = [row for row, request_id in enumerate(latest.request_ids) if request_id in committed]
+        if not rows:
+            return
+        ids, sources = [latest.request_ids[row] for row in rows], [latest.sources[row] for row in rows]
+        fates = [
+            _fate(latest.token_ids[row][: latest.comparable[row]], committed[request_id])
+            for row, request_id in zip(rows, ids, strict=True)
+        ]
+        self.estimates.observe(ids, sources, latest.stated[rows], latest.chances[rows], np.array(fates))
 
     def choose(
         self,
@@ -134,33 +151,31 @@ class Controller:
             prompt_tokens: that the next step reads besides, at most.
 
         """
-        ids = [request.request_id for request in requests]
+        ids, sources = [request.request_id for request in requests], [proposal.source for proposal in proposals]
         stated, counts = _stated(requests, proposals)
-        chances = self.estimates.chances(ids, [proposal.source for proposal in proposals], stated) if ids else stated
+        chances = self.estimates.chances(ids, sources, stated)
         if self._settings.mode == "fixed":
             lengths: list[int] = counts.tolist()
         else:
             batch = Batch(len(ids) + len(others), kv_tokens, prompt_tokens)
             lengths = self._best([*ids, *others], chances, counts, batch)[: len(ids)]
-        for row, (request_id, proposal, length) in enumerate(zip(ids, proposals, lengths, strict=True)):
-            account = self._account(request_id)
-            account.draft, account.source = proposal.token_ids, proposal.source
-            account.stated, account.chance = stated[row], chances[row]
-            account.comparable = min(int(counts[row]), len(proposal.token_ids))
-            if proposal.probs is not None:
-                account.comparable = min(account.comparable, length)
-        offered = sum(len(proposal.token_ids) for proposal in proposals)
+        comparable = [
+            min(count if proposal.probs is None else min(count, length), len(proposal.token_ids))
+            for proposal, count, length in zip(proposals, counts.tolist(), lengths, strict=True)
+        ]
+        drafts = [proposal.token_ids for proposal in proposals]
+        self._drafted = Drafted(ids, sources, drafts, comparable, stated, chances)
         self.choices.decisions += 1
-        self.choices.offered_tokens += offered
+        self.choices.offered_tokens += sum(map(len, drafts))
         self.choices.submitted_tokens += sum(lengths)
         self.choices.decisions_without_drafts += not any(lengths)
         return lengths
 
     def forget(self, request_ids: Collection[str]) -> None:
-        """Requests have ended."""
+        """Requests have ended, or are no longer drafted for."""
+        self._drafted = Drafted()
         self.estimates.forget(request_ids)
-        for request_id in request_ids:
-            self._accounts.pop(request_id, None)
+        self._accounts.forget(request_ids)
 
     def status(self) -> dict[str, Any]:
         """What was chosen, what steps cost, and how far the estimates were right."""
@@ -168,7 +183,7 @@ class Controller:
         return {
             "choices": asdict(self.choices),
             "costs": costs.model_dump() if costs else None,
-            "reliability": asdict(self.estimates.reliability),
+            "reliability": {name: column.tolist() for name, column in vars(self.estimates.reliability).items()},
         }
 
     def _best(
@@ -188,11 +203,11 @@ class Controller:
         seconds = self.costs.seconds(batch, np.arange(drafts + 1)) - prompts_s
         if batch.prompt_tokens:  # the difference of two long times: drafts gain no time, whatever the noise says
             seconds = np.maximum(seconds, decoding_s)
-        slack = None
-        if self._settings.max_slowdown is not None:
-            slack = np.array([self._slack_s(request_id, float(seconds[0])) for request_id in ids])
         target = self._settings.tpot_target_ms
-        return draft_lengths(chances, counts, seconds, slack, target / 1000 if target else None, prompts_s)
+        lengths: list[int] = draft_lengths(
+            chances, counts, seconds, self._slack_s(ids, float(seconds[0])), target / 1000 if target else inf, prompts_s
+        ).tolist()
+        return lengths
 
     def _most_drafts(self, batch: Batch) -> int:
         """Drafts in all that a step may have: it may be larger than what was tried, but not by far."""
@@ -211,11 +226,15 @@ class Controller:
             self.choices.decisions_to_look += 1
         return looks
 
-    def _slack_s(self, request_id: str, target_only_s: float) -> float:
-        """By how much a request may fall behind in the next step: what it has gained so far, and what is allowed."""
-        account, allowed = self._account(request_id), self._settings.max_slowdown or 0.0
-        grace = allowed * GRACE_TOKENS * target_only_s
-        return max(0.0, account.target_only_s * (1 + allowed) - account.spent_s + grace)
+    def _slack_s(self, ids: Sequence[str], target_only_s: float) -> NDArray[np.float64]:
+        """By how much each request may fall behind in the next step: what it has gained so far, and what is allowed."""
+        allowed = self._settings.max_slowdown
+        if allowed is None:
+            return np.full(len(ids), inf)
+        accounts = self._accounts.of(ids)
+        gained_s = self._accounts.values[accounts] @ np.array([-1, 1 + allowed])
+        slack_s: NDArray[np.float64] = np.maximum(0.0, gained_s + allowed * GRACE_TOKENS * target_only_s)
+        return slack_s
 
     def _without_drafts(self, batch: Batch) -> tuple[float, float]:
         """Expected seconds of a step without drafts: of decoding, and what the prompts add.
@@ -230,8 +249,22 @@ class Controller:
         decoding_s = min(seconds, float(self.costs.seconds(replace(batch, prompt_tokens=0), none)[0]))
         return decoding_s, seconds - decoding_s
 
-    def _account(self, request_id: str) -> Account:
-        return self._accounts.setdefault(request_id, Account())
+
+def rehearse(settings: ControlSettings) -> None:
+    """Run through a few steps, so that nothing is left to be compiled in those that count."""
+    controller, request = Controller(settings), DraftRequest("", np.zeros(1, np.int32), 1)
+    for _ in range(int(ENOUGH) + 2):
+        controller.choose([request], [Proposal([0], acceptance=[0.5])], [], 1)
+        controller.step_ended({"": [0]}, Step(Batch(1, 1), 0, 1.0))
+
+
+def _fate(drafts: Sequence[int], token_ids: Sequence[int]) -> tuple[int, int]:
+    """How many of the first drafts were what came, and of how many that is known."""
+    for right, (draft, token_id) in enumerate(zip(drafts, token_ids, strict=False)):
+        if draft != token_id:
+            return right, right + 1
+    known = min(len(drafts), len(token_ids))
+    return known, known
 
 
 def _stated(

@@ -7,60 +7,47 @@ what was committed, and that is seen even where it was held back.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
+
+from verispec.compiled import compiled
+from verispec.control.request_rows import RequestRows
 
 BINS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
 """Edges between which a drafter's estimates are corrected together."""
 POSITIONS = 4
 """Positions in a draft that are corrected apart; those beyond count as the last."""
-POOLED_PRIOR = 10.0
-"""Drafts that the drafter's own estimate is worth."""
+POOLED_PRIOR, POOLED_MOST = 10.0, 500.0
+"""Drafts that the drafter's own estimate is worth, and that all of the past is worth at most."""
 REQUEST_RATE = 0.2
 """Step by which a request moves away from the others, at its first draft; it falls to a quarter."""
 CERTAIN = 0.98
 RELIABILITY_BINS = 10
 
 
-@dataclass
-class Corrections:
-    """Of a source: by position and bin, what is added to its log-odds, and how many drafts say so."""
-
-    log_odds: NDArray[np.float64] = field(default_factory=lambda: np.zeros((POSITIONS, len(BINS) + 1)))
-    drafts: NDArray[np.float64] = field(default_factory=lambda: np.zeros((POSITIONS, len(BINS) + 1)))
-
-
-@dataclass
-class OwnOffset:
-    """What a request has beyond the others, in log-odds, and how many drafts say so."""
-
-    log_odds: float = 0.0
-    drafts: int = 0
+LOG_ODDS, DRAFTS = range(2)
+"""What is kept of a source, by position and bin, and of a request: what is added to the drafter's log-odds, and how
+many drafts say so."""
 
 
 @dataclass
 class Reliability:
     """Of drafts with known fate, by tenths of their estimated chance: how many, what was expected, what came."""
 
-    drafts: list[int] = field(default_factory=lambda: [0] * RELIABILITY_BINS)
-    expected: list[float] = field(default_factory=lambda: [0.0] * RELIABILITY_BINS)
-    right: list[int] = field(default_factory=lambda: [0] * RELIABILITY_BINS)
-
-    def add(self, chance: float, right: bool) -> None:
-        """A draft whose fate is known."""
-        tenth = min(int(chance * RELIABILITY_BINS), RELIABILITY_BINS - 1)
-        self.drafts[tenth] += 1
-        self.expected[tenth] += chance
-        self.right[tenth] += right
+    drafts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(RELIABILITY_BINS, np.int64))
+    expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros(RELIABILITY_BINS))
+    right: NDArray[np.int64] = field(default_factory=lambda: np.zeros(RELIABILITY_BINS, np.int64))
 
 
 class AcceptanceEstimates:
     """Learns, per source of drafts and per request, how far a drafter's own estimates are to be trusted."""
 
     def __init__(self) -> None:
-        self._tables: dict[str, Corrections] = {}
-        self._requests: dict[str, OwnOffset] = {}
+        self._sources: dict[str, int] = {}
+        self._tables = np.zeros((0, 2, POSITIONS, len(BINS) + 1))
+        self._requests = RequestRows(columns=2)
         self.reliability = Reliability()
 
     def chances(
@@ -74,61 +61,95 @@ class AcceptanceEstimates:
             stated: float64 [requests, k], what it says itself.
 
         """
-        tables = [self._table(source) for source in sources]
-        pooled = np.stack([table.log_odds for table in tables]) if len(set(sources)) > 1 else tables[0].log_odds[None]
-        bins, positions = np.searchsorted(BINS, stated, side="right"), _positions(stated.shape[1])
-        of_table = np.arange(len(stated))[:, None] if len(pooled) > 1 else 0
-        own = np.array([self._of(request_id).log_odds for request_id in request_ids])[:, None]
-        return _clip(1 / (1 + np.exp(-(_log_odds(stated) + pooled[of_table, positions, bins] + own))))
+        tables, rows = self._of(sources), self._requests.of(request_ids)
+        chances: NDArray[np.float64] = _chances(stated, self._tables, tables, self._requests.values[rows, LOG_ODDS])
+        return chances
 
     def observe(
         self,
-        request_id: str,
-        source: str,
+        request_ids: Sequence[str],
+        sources: Sequence[str],
         stated: NDArray[np.float64],
-        chance: NDArray[np.float64],
-        right: Sequence[bool],
+        chances: NDArray[np.float64],
+        fates: NDArray[np.int64],
     ) -> None:
-        """Learn the fate of a draft's first tokens: all of them right, except that the last may be wrong.
+        """Learn the fate of the first tokens of drafts.
 
         Args:
-            request_id, source: as in `chances`.
-            stated, chance: float64 [k], what the drafter said of it, and what `chances` made of that.
-            right: at most k, of each token whether it was what was committed.
+            request_ids, sources: as in `chances`.
+            stated, chances: float64 [requests, k], what the drafter said, and what `chances` made of that.
+            fates: int64 [requests, 2], how many of each draft's first tokens were what was committed, and of how many
+                that is known: as many, or one more, which was wrong.
 
         """
-        table, own = self._table(source), self._of(request_id)
-        bins = np.searchsorted(BINS, stated[: len(right)], side="right").tolist()
-        for place, (bin_, expected, is_right) in enumerate(zip(bins, chance.tolist(), right, strict=False)):
-            at, error = (min(place, POSITIONS - 1), bin_), is_right - expected
-            self.reliability.add(expected, is_right)
-            table.drafts[at] += 1
-            table.log_odds[at] += error * 4 / (POOLED_PRIOR + min(table.drafts[at], 500))
-            own.log_odds += error * REQUEST_RATE / min(1 + own.drafts / 8, 4)
-            own.drafts += 1
+        tables, rows = self._of(sources), self._requests.of(request_ids)
+        curve = self.reliability
+        _observe(
+            stated, chances, fates, self._tables, tables, self._requests.values, rows,
+            curve.drafts, curve.expected, curve.right,
+        )  # fmt: skip
 
     def forget(self, request_ids: Collection[str]) -> None:
-        """Requests have ended."""
-        for request_id in request_ids:
-            self._requests.pop(request_id, None)
+        """Requests have ended, or are no longer drafted for."""
+        self._requests.forget(request_ids)
 
-    def _of(self, request_id: str) -> OwnOffset:
-        return self._requests.setdefault(request_id, OwnOffset())
-
-    def _table(self, source: str) -> Corrections:
-        return self._tables.setdefault(source, Corrections())
-
-
-def _positions(count: int) -> NDArray[np.int64]:
-    """Row of the corrections for each place in a draft."""
-    positions: NDArray[np.int64] = np.minimum(np.arange(count), POSITIONS - 1)
-    return positions
+    def _of(self, sources: Sequence[str]) -> NDArray[np.int64]:
+        """Tables of these sources, int64 [requests]; new ones get theirs."""
+        for source in set(sources) - self._sources.keys():
+            self._sources[source] = len(self._sources)
+            self._tables = np.concatenate([self._tables, np.zeros((1, *self._tables.shape[1:]))])
+        return np.array([self._sources[source] for source in sources], dtype=np.int64)
 
 
-def _log_odds(chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    clipped = _clip(chance)
-    return np.log(clipped / (1 - clipped))
+@compiled
+def _chances(
+    stated: NDArray[np.float64],
+    tables: NDArray[np.float64],
+    of_source: NDArray[np.int64],
+    own_log_odds: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    chances = np.empty_like(stated)
+    for row in range(len(stated)):
+        pooled = tables[of_source[row], LOG_ODDS]
+        for place in range(stated.shape[1]):
+            said = stated[row, place]
+            correction = pooled[min(place, POSITIONS - 1), np.searchsorted(BINS, said, side="right")]
+            said = _clip(said)
+            chances[row, place] = _clip(1 / (1 + (1 - said) / said * exp(-correction - own_log_odds[row])))
+    return chances
 
 
-def _clip(chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.clip(chance, 1 - CERTAIN, CERTAIN)
+@compiled
+def _observe(
+    stated: NDArray[np.float64],
+    chances: NDArray[np.float64],
+    fates: NDArray[np.int64],
+    tables: NDArray[np.float64],
+    of_source: NDArray[np.int64],
+    requests: NDArray[np.float64],
+    of_request: NDArray[np.int64],
+    curve_drafts: NDArray[np.int64],
+    curve_expected: NDArray[np.float64],
+    curve_right: NDArray[np.int64],
+) -> None:
+    for row in range(len(fates)):
+        table, own = tables[of_source[row]], requests[of_request[row]]
+        right, known = fates[row]
+        for place in range(known):
+            chance = chances[row, place]
+            error = (place < right) - chance
+            position, bin_ = min(place, POSITIONS - 1), np.searchsorted(BINS, stated[row, place], side="right")
+            table[DRAFTS, position, bin_] += 1
+            trust = POOLED_PRIOR + min(table[DRAFTS, position, bin_], POOLED_MOST)
+            table[LOG_ODDS, position, bin_] += error * 4 / trust
+            own[LOG_ODDS] += error * REQUEST_RATE / min(1 + own[DRAFTS] / 8, 4)
+            own[DRAFTS] += 1
+            tenth = min(int(chance * RELIABILITY_BINS), RELIABILITY_BINS - 1)
+            curve_drafts[tenth] += 1
+            curve_expected[tenth] += chance
+            curve_right[tenth] += place < right
+
+
+@compiled
+def _clip(chance: float) -> float:
+    return min(max(chance, 1 - CERTAIN), CERTAIN)

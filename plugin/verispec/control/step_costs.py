@@ -6,12 +6,12 @@ that forgets: the prior holds that what was never tried lies on the line through
 until more than one size was seen, so that drafts are tried before they are ruled out.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from verispec.compiled import compiled
 from verispec.control.calibration import Costs
+from verispec.control.step import Batch, Step
 
 KNOTS = np.array(
     [*range(1, 9), *range(10, 18, 2), *range(20, 34, 4), *range(40, 66, 8), 80, 96, 128, 160, 192, 256, 384, 512, 768,
@@ -30,7 +30,7 @@ MEMORY = 1 - 1 / 800
 """What remains of an observation's weight at the next."""
 ENOUGH = 3.0
 """Observations near a point from which on its cost counts as known."""
-TRIED = 0.5
+REACHED = 0.5
 """Observations near a point from which on it counts as tried."""
 DRIFT = 0.03
 """Share of a known step's deviation that is taken for a change of the whole machine's speed."""
@@ -39,43 +39,9 @@ OUTLIER = 3.0
 REFIT_EVERY = 8
 CALIBRATION_STEPS = 30.0
 """Most steps that a calibration is worth at any point."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """What a step does, but for drafts.
-
-    Attributes:
-        requests: that decode.
-        kv_tokens: in their KV caches.
-        prompt_tokens: of other requests, that are read in the same step.
-
-    """
-
-    requests: int
-    kv_tokens: int
-    prompt_tokens: int = 0
-
-    @property
-    def tokens(self) -> int:
-        """Scheduled without drafts."""
-        return self.requests + self.prompt_tokens
-
-
-@dataclass(frozen=True)
-class Step:
-    """A step as it was measured.
-
-    Attributes:
-        batch: what it did.
-        drafts: that were verified in it.
-        seconds: from the end of the step before to its own end.
-
-    """
-
-    batch: Batch
-    drafts: int
-    seconds: float
+ALL, DECODING, TRIED = range(3)
+"""Steps that are counted at each knot, older ones less: all, those that only decode, and those of so many requests and
+drafts together, whatever was read beside."""
 
 
 class StepCosts:
@@ -90,9 +56,7 @@ class StepCosts:
         size = len(KNOTS) + len(LINEAR_UNITS)
         self._gram = np.zeros((size, size))
         self._moment = np.zeros(size)
-        self._mass = np.zeros(len(KNOTS))
-        self._mass_decoding = np.zeros(len(KNOTS))
-        self._tried = np.zeros(len(KNOTS))
+        self._steps = np.zeros((3, len(KNOTS)))
         self._prior, self._expected = _prior(), np.zeros(size)
         self._typical_s = 0.0
         self._decoding_steps = 0
@@ -105,8 +69,7 @@ class StepCosts:
         self._weights = self._expected.copy()
 
     def _believe(self, calibration: Costs) -> None:
-        self._mass = np.minimum(np.interp(KNOTS, calibration.tokens, calibration.steps, 0, 0), CALIBRATION_STEPS)
-        self._mass_decoding, self._tried = self._mass.copy(), self._mass.copy()
+        self._steps[:] = np.minimum(np.interp(KNOTS, calibration.tokens, calibration.steps, 0, 0), CALIBRATION_STEPS)
         tokens, seconds = np.array(calibration.tokens), np.array(calibration.seconds)
         token_s = np.polyfit(tokens, seconds, 1)[0] if len(tokens) > 1 else 0.0
         own = calibration.kv_token_s, calibration.request_s, calibration.drafts_s, calibration.prompt_token_s
@@ -115,14 +78,14 @@ class StepCosts:
         self._expected[len(KNOTS) :] = rates * LINEAR_UNITS
         self._typical_s, self._decoding_steps = float(np.median(calibration.seconds)), 1
         knots = range(len(KNOTS))
-        self._prior[knots, knots] += self._mass
+        self._prior[knots, knots] += self._steps[ALL]
         linear = range(len(KNOTS), len(self._prior))
         self._prior[linear, linear] += CALIBRATION_STEPS
 
     def observe(self, step: Step) -> None:
         """Learn from a step; one far off counts less, and what all steps have in common is the machine's speed."""
         weight = 1.0
-        if np.interp(step.batch.tokens + step.drafts, KNOTS, self._mass) >= ENOUGH:
+        if _at(self._steps[ALL], step.batch.tokens + step.drafts) >= ENOUGH:
             off = float(np.log(step.seconds / self.seconds(step.batch, np.array([step.drafts]))[0]))
             limit = OUTLIER * self._deviation
             weight = min(1.0, limit / max(abs(off), 1e-9))
@@ -131,15 +94,12 @@ class StepCosts:
         self._remember(step, step.seconds / self._speed, weight)
 
     def _remember(self, step: Step, seconds: float, weight: float) -> None:
-        features = _features(step)
-        hats, decodes_only = features[: len(KNOTS)], not step.batch.prompt_tokens
-        relative = features / seconds  # so that errors of 1% count alike in short steps and long ones
-        self._gram = MEMORY * self._gram + weight * np.outer(relative, relative)
-        self._moment = MEMORY * self._moment + weight * relative
-        self._mass = MEMORY * self._mass + weight * hats
-        self._mass_decoding = MEMORY * self._mass_decoding + weight * decodes_only * hats
-        self._tried = MEMORY * self._tried + weight * _hats(step.batch.requests + step.drafts)
-        self._note_typical(seconds, decodes_only)
+        batch = step.batch
+        _add(
+            self._gram, self._moment, self._steps,
+            batch.requests, batch.kv_tokens, batch.prompt_tokens, step.drafts, seconds, weight,
+        )  # fmt: skip
+        self._note_typical(seconds, not batch.prompt_tokens)
         self.steps += 1
         self._unfitted += 1
         if self._unfitted >= REFIT_EVERY or self.steps <= 4 * REFIT_EVERY:
@@ -160,25 +120,24 @@ class StepCosts:
 
         They are 0 before anything was measured.
         """
-        tokens, rates = batch.tokens + drafts, self._weights[len(KNOTS) :] / LINEAR_UNITS
-        every = rates[1] * batch.kv_tokens + rates[2] * batch.requests + rates[4] * batch.prompt_tokens
-        expected = np.interp(tokens, KNOTS, self._weights[: len(KNOTS)]) + rates[0] * tokens + rates[3] * (drafts > 0)
-        seconds: NDArray[np.float64] = self._speed * np.maximum(expected + every, 0.1 * self._typical_s)
+        seconds: NDArray[np.float64] = self._speed * _seconds(
+            self._weights, batch.requests, batch.kv_tokens, batch.prompt_tokens, drafts, 0.1 * self._typical_s
+        )
         return seconds
 
     def known(self, tokens: int, enough: float = ENOUGH) -> bool:
         """Enough steps that only decode, of about so many tokens, have been measured, not too long ago."""
-        return bool(np.interp(tokens, KNOTS, self._mass_decoding) >= enough)
+        return bool(_at(self._steps[DECODING], tokens) >= enough)
 
     @property
     def reach(self) -> int:
         """The most requests and drafts together that steps had, not too long ago."""
-        tried = np.flatnonzero(self._tried >= TRIED)
+        tried = np.flatnonzero(self._steps[TRIED] >= REACHED)
         return int(KNOTS[tried[-1]]) if len(tried) else 0
 
     def table(self) -> Costs | None:
         """What is known of steps that only decode; None where nothing is."""
-        known = self._mass_decoding >= ENOUGH
+        known = self._steps[DECODING] >= ENOUGH
         if not known.any():
             return None
         weights = self._speed * self._weights
@@ -187,7 +146,7 @@ class StepCosts:
         return Costs(
             tokens=KNOTS[known].astype(int).tolist(),
             seconds=np.maximum(seconds[known], 0.1 * self._typical_s).tolist(),
-            steps=self._mass_decoding[known].tolist(),
+            steps=self._steps[DECODING, known].tolist(),
             kv_token_s=kv_token_s,
             request_s=request_s,
             drafts_s=drafts_s,
@@ -195,21 +154,71 @@ class StepCosts:
         )
 
 
-def _hats(tokens: int) -> NDArray[np.float64]:
-    """Weights of the knots between which a count of tokens lies, float64 [knots]."""
-    hats = np.zeros(len(KNOTS))
-    at = min(max(tokens, KNOTS[0]), KNOTS[-1])
-    upper = min(max(int(np.searchsorted(KNOTS, at)), 1), len(KNOTS) - 1)
-    share = (at - KNOTS[upper - 1]) / (KNOTS[upper] - KNOTS[upper - 1])
-    hats[upper - 1], hats[upper] = 1 - share, share
-    return hats
+@compiled
+def _place(tokens: float) -> tuple[int, float]:
+    """Between which knots a count of tokens lies: the upper one's index, and how near it is to that, in [0, 1]."""
+    at = min(max(float(tokens), KNOTS[0]), KNOTS[-1])
+    upper = min(max(np.searchsorted(KNOTS, at), 1), len(KNOTS) - 1)
+    return upper, (at - KNOTS[upper - 1]) / (KNOTS[upper] - KNOTS[upper - 1])
 
 
-def _features(step: Step) -> NDArray[np.float64]:
-    """float64 [knots + linear terms]: where its tokens lie, and what the linear terms count."""
-    batch, tokens = step.batch, step.batch.tokens + step.drafts
-    linear = tokens, batch.kv_tokens, batch.requests, step.drafts > 0, batch.prompt_tokens
-    return np.concatenate([_hats(tokens), np.array(linear) / LINEAR_UNITS])
+@compiled
+def _at(values: NDArray[np.float64], tokens: float) -> float:
+    """Interpolate what is known at the knots."""
+    upper, share = _place(tokens)
+    return (1 - share) * values[upper - 1] + share * values[upper]
+
+
+@compiled
+def _seconds(
+    weights: NDArray[np.float64],
+    requests: int,
+    kv_tokens: int,
+    prompt_tokens: int,
+    drafts: NDArray[np.int64],
+    least_s: float,
+) -> NDArray[np.float64]:
+    rates = weights[len(KNOTS) :] / LINEAR_UNITS
+    every = rates[1] * kv_tokens + rates[2] * requests + rates[4] * prompt_tokens
+    seconds = np.empty(len(drafts))
+    for i, count in enumerate(drafts):
+        tokens = requests + prompt_tokens + count
+        expected = _at(weights, tokens) + rates[0] * tokens + rates[3] * (count > 0) + every
+        seconds[i] = max(expected, least_s)
+    return seconds
+
+
+@compiled
+def _add(
+    gram: NDArray[np.float64],
+    moment: NDArray[np.float64],
+    steps: NDArray[np.float64],
+    requests: int,
+    kv_tokens: int,
+    prompt_tokens: int,
+    drafts: int,
+    seconds: float,
+    weight: float,
+) -> None:
+    """Let the past fade, and add a step: relative to its seconds, so that errors of 1% count alike in all steps."""
+    tokens, first = requests + prompt_tokens + drafts, len(KNOTS)
+    relative = np.zeros(len(moment))
+    upper, share = _place(tokens)
+    relative[upper - 1], relative[upper] = (1 - share) / seconds, share / seconds
+    relative[first:] = np.array([tokens, kv_tokens, requests, drafts > 0, prompt_tokens]) / (LINEAR_UNITS * seconds)
+    gram *= MEMORY
+    moment *= MEMORY
+    steps *= MEMORY
+    moment += weight * relative
+    for i in np.flatnonzero(relative):
+        gram[i] += weight * relative[i] * relative
+    for kind, counted in ((ALL, True), (DECODING, prompt_tokens == 0)):
+        if counted:
+            steps[kind, upper - 1] += weight * (1 - share)
+            steps[kind, upper] += weight * share
+    upper, share = _place(requests + drafts)
+    steps[TRIED, upper - 1] += weight * (1 - share)
+    steps[TRIED, upper] += weight * share
 
 
 def _prior() -> NDArray[np.float64]:

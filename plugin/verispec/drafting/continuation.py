@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from verispec.drafting.match_index import SEPARATOR, Chains, Tokens, compiled, find_matches
+from verispec.compiled import compiled
+from verispec.drafting.match_index import SEPARATOR, Chains, Tokens, find_matches
 
 VOTE_POWER = 2.0
 """An occurrence of m tokens has m to this power votes."""

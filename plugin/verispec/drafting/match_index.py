@@ -4,11 +4,12 @@ The hash chains of LZ77 compressors: the positions of each n-gram form a linked 
 token costs one look-up and finding a match a bounded walk, however long the text is.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from verispec.compiled import compiled
 
 SEPARATOR = -1
 """Between texts that do not belong together: no token, so that no match reaches across it."""
@@ -75,11 +76,6 @@ class MatchIndex:
         self._tokens, self._older, self._newest = (np.zeros(capacity, np.int32) for _ in range(3))
         self._size = 0
         self.extend(text)
-
-
-def compiled(function: Any) -> Any:
-    """To machine code, kept on disk for the next process."""
-    return njit(cache=True)(function)
 
 
 @compiled

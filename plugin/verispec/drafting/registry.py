@@ -14,7 +14,7 @@ DRAFTERS = {
     "combined": "verispec.drafting.combined.CombinedDrafter",
     "probe": "verispec.drafting.probe.ProbeDrafter",
 }
-"""By path, because they need numba: a vLLM worker on CPUs does not start where that was imported before it."""
+"""By path, because they need numba, which must not be imported before the worker is up (verispec.compiled)."""
 
 
 def make_drafter(name: str, options: Mapping[str, Any]) -> Drafter:

@@ -39,7 +39,8 @@ class PluginMetrics(Collector):
         workers = {str(i): w for i, w in enumerate(self._status["workers"]) if w and w["fallback"]}
         yield from _fallback({engine: worker["fallback"] for engine, worker in workers.items()})
         yield from _counters({engine: worker["counters"] for engine, worker in workers.items()})
-        yield from _counters({engine: _control(worker["control"]) for engine, worker in workers.items()})
+        controls = {engine: worker["control"] for engine, worker in workers.items() if worker["control"]}
+        yield from _counters({engine: _control(control) for engine, control in controls.items()})
         yield from _counters({str(i): commits for i, commits in enumerate(self._status["commits"]) if commits})
 
 

@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from verispec.control import Reason
+from verispec.control import Reason, make_controller
 from verispec.drafting import Drafter, DrafterError, DraftRequest, Proposal, SparseLaw, make_drafter
 from verispec.engine import runtime
 from verispec.engine.q_channel import DraftLaw
 from verispec.engine.request_choice import tenant_of, wants_drafts
+
+if TYPE_CHECKING:
+    from verispec.control.controller import Controller
 
 LAW_TOLERANCE = 1e-3
 """How far the sum of a row of q may be from 1."""
@@ -45,6 +48,8 @@ class Proposer:
         self._known: set[str] = set()
         self._runner: Any = None
         self._load()
+        self._controller: Controller = make_controller(self._runtime.settings.control, self._runtime.costs)
+        self._runtime.controller = self._controller
 
     def _load(self) -> None:
         settings = self._runtime.settings
@@ -67,7 +72,7 @@ class Proposer:
             self._in_doubt = True
             self._forget_ended()
             self._runtime.q_channel.forget(self._known)
-            self._runtime.controller.forget(self._known)
+            self._controller.forget(self._known)
             self._known.clear()
 
     def load_model(self, *args: Any, **kwargs: Any) -> None:
@@ -106,20 +111,17 @@ class Proposer:
         others = [ids[row] for row in rows if row not in requests]
         kv_tokens = int(num_tokens_no_spec[rows].sum())
         prompt_tokens = min(self._runtime.step_watch.unread_tokens, max(0, self._max_step_tokens - len(rows)))
-        lengths = self._runtime.controller.choose(list(requests.values()), proposals, others, kv_tokens, prompt_tokens)
+        lengths = self._controller.choose(list(requests.values()), proposals, others, kv_tokens, prompt_tokens)
         for row, proposal, length in zip(requests, proposals, lengths, strict=True):
             drafts[row] = self._submit(requests[row], proposal, length)
         return drafts
 
     def _learn(self, committed: dict[str, list[int]]) -> None:
         """What this step committed, and how long it took."""
-        controller = self._runtime.controller
-        for request_id, token_ids in committed.items():
+        for request_id in committed:
             self._known.add(request_id)
             self._runtime.q_channel.send(request_id, None)
-            controller.committed(request_id, token_ids)
-        if step := self._runtime.step_watch.step:
-            controller.step_ended(step, committed)
+        self._controller.step_ended(committed, self._runtime.step_watch.step)
 
     def _wants_drafts(self, row: int) -> bool:
         request = self._runner.requests[self._runner.input_batch.req_ids[row]]
@@ -231,7 +233,7 @@ class Proposer:
             except Exception as error:
                 self._fault(Reason.RAISED, error)
         self._runtime.q_channel.forget(ended)
-        self._runtime.controller.forget(ended)
+        self._controller.forget(ended)
         self._known -= ended
 
 

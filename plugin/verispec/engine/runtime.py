@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from verispec.control import AcceptanceWatch, Calibration, Controller, Costs, Fallback
+from verispec.control import AcceptanceWatch, Calibration, Costs, Fallback
 from verispec.engine.counters import Counters
 from verispec.engine.q_channel import QChannel
 from verispec.engine.seams import SEAMS
@@ -15,6 +15,7 @@ from verispec.redaction import for_all_eyes
 from verispec.settings import DISABLE_VARIABLE, PROPOSER_PATH, Settings
 
 if TYPE_CHECKING:
+    from verispec.control.controller import Controller
     from verispec.engine.seeded import SeededRequests
 
 logger = logging.getLogger("vllm.verispec")
@@ -28,6 +29,8 @@ class Runtime:
         speculative: false in a target-only server, which only draws seeded requests by their keys.
         can_skip_drafting: false under async scheduling, where vLLM schedules as many drafts before they are made.
         identity: what the costs of steps depend on.
+        costs: of steps, as the settings' calibration tells them; None: they are learned.
+        controller: of verispec's proposer, which makes it; vLLM's own drafters are not controlled.
         has_drafted: the drafter has answered once; a first answer may take longer, for it may compile.
         seeded: the seeded requests of the step that is being sampled.
         failed: requests of this step that cannot be sampled for.
@@ -45,14 +48,15 @@ class Runtime:
     step_watch: StepWatch = field(default_factory=StepWatch)
     q_channel: QChannel = field(init=False)
     fallback: Fallback = field(init=False)
-    controller: Controller = field(init=False)
+    costs: Costs | None = field(init=False)
+    controller: "Controller | None" = None
     verifier: Verifier = field(init=False)
 
     def __post_init__(self) -> None:
         limits = self.settings.fallback
         self.q_channel = QChannel(self.counters)
         self.fallback = Fallback(limits.cooldown_s)
-        self.controller = Controller(self.settings.control, self._calibrated())
+        self.costs = self._calibrated()
         acceptance = AcceptanceWatch(limits.min_acceptance, limits.acceptance_window)
         self.verifier = Verifier(self.settings.rule, self.counters, self.fallback, acceptance)
 
@@ -90,7 +94,7 @@ class Runtime:
             "seams": [seam.name for seam in SEAMS if seam.active],
             "counters": self.counters.as_dict(),
             "fallback": self.fallback.status() if self.can_fall_back else None,
-            "control": {"identity": self.identity, **self.controller.status()} if self.can_fall_back else None,
+            "control": {"identity": self.identity, **self.controller.status()} if self.controller else None,
         }
 
 

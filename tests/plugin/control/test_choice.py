@@ -13,12 +13,13 @@ from verispec.control.choice import LEAST_GAIN
 CHANCES = st.lists(st.lists(st.floats(0.02, 0.98), max_size=3), min_size=1, max_size=3)
 
 
-def draft_lengths(chances, seconds, slack_s=None, tpot_target_s=None):
+def draft_lengths(chances, seconds, slack_s=None, tpot_target_s=np.inf):
     counts = np.array([len(chance) for chance in chances])
     padded = np.full((len(chances), counts.max()), 0.99)  # what stands beyond a request's drafts is none
     for row, chance in enumerate(chances):
         padded[row, : len(chance)] = chance
-    return choice.draft_lengths(padded, counts, seconds, slack_s, tpot_target_s)
+    slack_s = np.full(len(chances), np.inf) if slack_s is None else slack_s
+    return choice.draft_lengths(padded, counts, np.array(seconds, float), slack_s, tpot_target_s, 0.0).tolist()
 
 
 def mean_speed(chances, seconds, lengths):

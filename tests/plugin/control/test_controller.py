@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from verispec.control import Batch, Controller, Step
-from verispec.control.controller import _stated
+from verispec.control import Batch, Step
+from verispec.control.controller import Controller, _stated
 from verispec.drafting import DraftRequest, Proposal, SparseLaw
 from verispec.settings import ControlSettings
 
@@ -48,12 +48,11 @@ class World:
                 kept = min(right, length)
                 follows = draft.token_ids[kept] if right > kept else 7
                 committed[name] = [*draft.token_ids[:kept], follows]
-                self.controller.committed(name, committed[name])
                 self.tokens[name] += len(committed[name])
             seconds = self.seconds(tokens + self.prompt_tokens) * np.exp(0.03 * self.rng.standard_normal())
             self.spent += seconds
             batch = Batch(len(names), 100 * len(names), self.prompt_tokens)
-            self.controller.step_ended(Step(batch, sum(lengths), seconds), committed)
+            self.controller.step_ended(committed, Step(batch, sum(lengths), seconds))
         return np.array(history)
 
 
@@ -111,9 +110,9 @@ def test_first_tokens_beside_decoding_are_no_tokens_of_drafts():
     """Four prompts end in a step in which one request commits five tokens: it saved four steps of decoding."""
     controller = Controller(ControlSettings())
     for _ in range(50):
-        controller.step_ended(Step(Batch(1, 100), 0, 0.05), {"a": [1]})
+        controller.step_ended({"a": [1]}, Step(Batch(1, 100), 0, 0.05))
     before = controller.choices.target_only_seconds
-    controller.step_ended(Step(Batch(1, 100), 4, 0.05), {"a": [1] * 5, "b": [1], "c": [1], "d": [1], "e": [1]})
+    controller.step_ended({"a": [1] * 5, "b": [1], "c": [1], "d": [1], "e": [1]}, Step(Batch(1, 100), 4, 0.05))
     assert controller.choices.target_only_seconds - before == pytest.approx(5 * 0.05, rel=0.1)
 
 
@@ -203,10 +202,10 @@ def test_of_drawn_drafts_only_the_submitted_are_held_against_what_comes():
     controller = Controller(ControlSettings())
     controller._best = lambda *_: [1]
     controller.choose([request()], [drawn([100, 200, 100])], [], 100)
-    controller.committed("a", [100, 200, 100])
+    controller.step_ended({"a": [100, 200, 100]}, None)
     assert sum(controller.estimates.reliability.drafts) == 1
     controller.choose([request()], [replace(drawn([100, 200, 100]), probs=None)], [], 100)
-    controller.committed("a", [100, 200, 100])
+    controller.step_ended({"a": [100, 200, 100]}, None)
     assert sum(controller.estimates.reliability.drafts) == 4
 
 
@@ -215,7 +214,7 @@ def test_estimates_that_are_missing_are_learned_by_position():
     world.controller.choose([request()], [Proposal([1, 2, 3])], [], 100)
     for _ in range(200):
         world.controller.choose([request()], [Proposal([1, 2, 3])], [], 100)
-        world.controller.committed("a", [1, 2, 9])
+        world.controller.step_ended({"a": [1, 2, 9]}, None)
     chances = world.controller.estimates.chances(["a"], [""], np.full((1, 3), 0.5))[0]
     assert chances[0] > 0.8
     assert chances[2] < 0.5
@@ -225,5 +224,6 @@ def test_ended_requests_leave_nothing():
     controller = Controller(ControlSettings())
     controller.choose([request()], [proposal()], ["b"], 100)
     controller.forget(["a", "b"])
-    assert not controller._accounts
-    assert not controller.estimates._requests
+    assert len(controller._accounts) == len(controller.estimates._requests) == 0
+    controller.step_ended({"c": [1]}, None)
+    assert len(controller.estimates._requests) == 0

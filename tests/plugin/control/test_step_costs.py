@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from verispec.control.step_costs import Batch, Step, StepCosts
+from verispec.control import Batch, Step
+from verispec.control.step_costs import StepCosts
 
 
 def bumpy(tokens, requests, kv_tokens):
