@@ -88,4 +88,4 @@ def _excess_s(expected: NDArray[np.float64], seconds: float, tpot_target_s: floa
     """By how much the requests exceed the target in such a step, added up."""
     if tpot_target_s == inf:
         return 0.0
-    return np.maximum(seconds / expected - tpot_target_s, 0.0).sum()
+    return float(np.maximum(seconds / expected - tpot_target_s, 0.0).sum())

@@ -166,7 +166,7 @@ def _place(tokens: float) -> tuple[int, float]:
 def _at(values: NDArray[np.float64], tokens: float) -> float:
     """Interpolate what is known at the knots."""
     upper, share = _place(tokens)
-    return (1 - share) * values[upper - 1] + share * values[upper]
+    return float((1 - share) * values[upper - 1] + share * values[upper])
 
 
 @compiled

@@ -1,7 +1,6 @@
 """vLLM's `custom_class` proposer: asks the drafter, checks its answer, sends q ahead to the verifier."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,16 +180,16 @@ class Proposer:
 
         """
         proposed = [int(token) for token in proposal.token_ids]
-        outside = [token for token in proposed if not 0 <= token < self._vocab_size]
-        if outside:
-            raise UnusableProposal(f"token {outside[0]} is outside the vocabulary [0, {self._vocab_size})")
+        if proposed and not 0 <= min(proposed) <= max(proposed) < self._vocab_size:
+            outside = next(token for token in proposed if not 0 <= token < self._vocab_size)
+            raise UnusableProposal(f"token {outside} is outside the vocabulary [0, {self._vocab_size})")
         if proposal.probs is not None:
             self._check_law(proposal.probs, proposed)
         if proposal.acceptance is not None:
             check_chances(proposal.acceptance, len(proposed))
         if len(proposed) > request.max_tokens:
             self._runtime.counters.proposals_cut += 1
-        return replace(proposal, token_ids=proposed[: request.max_tokens])
+        return Proposal(proposed[: request.max_tokens], proposal.probs, proposal.acceptance, proposal.source)
 
     def _submit(self, request: DraftRequest, proposal: Proposal, length: int) -> list[int]:
         """The drafts that are to be verified; their law is sent ahead."""
@@ -249,7 +248,7 @@ def check_chances(acceptance: Sequence[float] | NDArray[np.float64], drafts: int
         raise UnusableProposal(
             f"acceptance has shape {list(chances.shape)}, not one chance for each of {drafts} drafts"
         )
-    if not bool(((chances >= 0) & (chances <= 1)).all()):
+    if len(chances) and not 0 <= chances.min() <= chances.max() <= 1:
         raise UnusableProposal("acceptance has a chance outside [0, 1]")
 
 

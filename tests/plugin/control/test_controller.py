@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from verispec.control import Batch, Step
+from verispec.control import Batch, Step, choice, estimates, make_controller, step_costs
 from verispec.control.controller import Controller, _stated
 from verispec.drafting import DraftRequest, Proposal, SparseLaw
 from verispec.settings import ControlSettings
@@ -218,6 +218,33 @@ def test_estimates_that_are_missing_are_learned_by_position():
     chances = world.controller.estimates.chances(["a"], [""], np.full((1, 3), 0.5))[0]
     assert chances[0] > 0.8
     assert chances[2] < 0.5
+
+
+def signatures():
+    """What is compiled of the functions that are called from Python."""
+    called = choice.draft_lengths, estimates._chances, estimates._observe, *vars(step_costs).values()
+    return {made.__name__: list(made.signatures) for made in called if hasattr(made, "signatures")}
+
+
+def test_nothing_is_compiled_once_requests_come():
+    settings = ControlSettings(tpot_target_ms=100)
+    make_controller(settings)
+    before = signatures()
+    assert all(before[name] for name in ("draft_lengths", "_chances", "_observe", "_at", "_seconds", "_add"))
+    for prompt_tokens in (0, 100):
+        World(lambda tokens: 0.1 + 0.001 * tokens, settings, dict.fromkeys("abc", 0.8), prompt_tokens).run(60)
+    World(lambda tokens: 0.1 + 0.001 * tokens, ControlSettings(max_slowdown=None), {"a": 0.8}).run(20)
+    Controller(settings).choose([request(temperature=0.8)], [drawn([100, 200])], ["b"], 100)
+    assert signatures() == before
+
+
+def test_drafts_are_not_held_against_what_came_after_a_rest():
+    """Drafting was off for a while: what was drafted before says nothing of what comes now."""
+    controller = Controller(ControlSettings())
+    controller.choose([request()], [proposal()], [], 100)
+    controller.forget(["a"])
+    controller.step_ended({"a": [100, 101]}, None)
+    assert controller.estimates.reliability.drafts.sum() == 0
 
 
 def test_ended_requests_leave_nothing():

@@ -6,6 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from verispec.control import make_controller
 from verispec.engine import metrics, runtime
 from verispec.engine.metrics import PluginMetrics, RefreshedMetrics
 from verispec.settings import Settings
@@ -16,6 +17,7 @@ def status(monkeypatch):
     monkeypatch.setattr(runtime, "_current", None)
     state = runtime.start(Settings())
     state.counters.accepted_tokens, state.counters.accepted_per_position = 8, [5, 3]
+    state.controller = make_controller(state.settings.control)
     state.fallback.switch(False)
     return runtime.status()
 
@@ -50,6 +52,12 @@ def test_state_fallbacks_and_counters_are_there_by_engine(status):
     assert found["verispec:accepted_per_position_total", "0", "1"] == 3
     assert ("verispec:target_only_seconds_total", "0") in found
     assert found["verispec:control_decisions_total", "0"] == 0
+
+
+def test_drafters_that_are_not_controlled_count_no_decisions(status):
+    found = samples(collector(status | {"control": None}))
+    assert not [name for name, *_ in found if name.startswith("verispec:control_")]
+    assert found["verispec:accepted_tokens_total", "0"] == 8
 
 
 def test_commits_come_from_the_engine_cores(status):
