@@ -53,7 +53,7 @@ class ControlSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     mode: Literal["goodput", "fixed"] = "goodput"
-    max_slowdown: float | None = Field(default=0.05, ge=0, le=10)
+    max_slowdown: float | None = Field(default=0.1, ge=0, le=10)
     tpot_target_ms: float | None = Field(default=None, gt=0)
     calibration: str | None = None
 
