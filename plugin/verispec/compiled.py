@@ -10,5 +10,8 @@ from numba import njit
 
 
 def compiled(function: Any) -> Any:
-    """To machine code, kept on disk for the next process."""
-    return njit(cache=True)(function)
+    """To machine code, kept on disk for the next process where there is a place for it."""
+    try:
+        return njit(cache=True)(function)
+    except RuntimeError:  # no folder that can be written
+        return njit(function)

@@ -29,3 +29,13 @@ def test_register_is_lazy_idempotent_and_can_be_switched_off(switch, calls):
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.split("\n")[:2] == ["[]", calls]
+
+
+def test_what_is_loaded_with_the_plugin_needs_no_numba():
+    """A vLLM worker on CPUs does not start where numba was imported before it."""
+    script = (
+        "import sys, verispec.entrypoint, verispec.engine.install, verispec.engine.proposer, verispec.engine.status;"
+        "print([name for name in sys.modules if name.partition('.')[0] == 'numba'])"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert result.stdout.splitlines()[-1] == "[]", result.stderr

@@ -16,7 +16,7 @@ class Cell:
     Attributes:
         workload: name of the prompt source.
         concurrency: requests in flight; None: open loop.
-        output_len: most tokens of an answer; None: each prompt's own, from a trace.
+        output_len: most tokens of an answer, in the mean; None: each prompt's own, from a trace.
         temperature: 0 is greedy.
         max_num_seqs: the servers' batch limit.
         dtype: the servers'.

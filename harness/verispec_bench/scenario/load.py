@@ -66,9 +66,10 @@ class Load(Strict):
         trace_speed: how fast a trace is replayed, one open-loop cell for each value and workload that is a trace.
         max_concurrency: of an open loop; requests beyond it wait in the client, and their latencies say so.
         input_len: exact prompt lengths in tokens, one cell for each value and workload of that kind.
-        output_len: most tokens of an answer, one cell for each value.
-        output_spread: answers ask for (1 ± spread) × output_len tokens, evenly spread over each block of prompts. Where
-            all ask for the same, a closed loop's requests end together, and none reads its prompt beside the others.
+        output_len: most tokens of an answer (in the mean, where there is a spread), one cell for each value.
+        output_spread: answers ask for (1 ± spread) × output_len tokens, evenly spread over each block of prompts; those
+            of traces keep their lengths. Where all ask for the same, a closed loop's requests end together on the
+            server that does not speculate, and there alone no prompt is read beside other requests.
         temperature: one cell for each value; 0 is greedy.
         top_p, top_k: sampling parameters of all cells.
         ignore_eos: go on after the end of the answer; flatters acceptance on small models.
@@ -118,6 +119,10 @@ class Load(Strict):
     def _consistent(self) -> "Load":
         if self.slo_search and not self.goodput:
             raise ValueError("slo_search needs goodput: what is a request to keep?")
+        if self.output_spread and self.same_prompts:
+            raise ValueError(
+                "output_spread gives a prompt another length in each cell: same_prompts could not compare"
+            )
         if (self.max_blocks is None) != (self.half_width is None):
             raise ValueError("max_blocks and half_width belong together: repeat up to where, and until when?")
         if self.max_blocks is not None and self.max_blocks < self.blocks:

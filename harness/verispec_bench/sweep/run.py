@@ -89,10 +89,10 @@ def requests_of(scenario: Scenario, cell: Cell, prompts: Sequence[Prompt], seed:
 
 
 def _output_lens(mean: int, spread: float, count: int, seed: int) -> list[int]:
-    """Most tokens of each answer: (1 ± spread) × mean in even steps, in any order."""
+    """Most tokens of each answer: (1 ± spread) × mean in even steps, in an order that knows nothing of the arrivals."""
     steps = (2 * np.arange(count) + 1) / count - 1
     lengths = np.maximum(1, np.rint(mean * (1 + spread * steps))).astype(int)
-    return [int(length) for length in np.random.default_rng(seed).permutation(lengths)]
+    return [int(length) for length in np.random.default_rng([seed, 1]).permutation(lengths)]
 
 
 def _contamination(scenario: Scenario, measures: dict[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from verispec.compiled import compiled
 LEAST_GAIN = 1.02
 """By how much any drafts at all must better the step: less is within what is known of its cost."""
 _EQUAL_S = 1e-12
+"""Sums of seconds that differ by less do so by rounding."""
 
 
 @compiled
@@ -32,7 +33,7 @@ def draft_lengths(
     Args:
         chances: float64 [requests, most drafts], of each draft to be kept if those before it are; beyond a request's
             last draft anything.
-        counts: int64 [requests], drafts of each.
+        counts: int64 [requests], drafts of each, at most as many as `chances` has columns.
         seconds: float64 [n + 1], of decoding with 0, 1, … n drafts; more are not submitted.
         slack_s: float64 [requests], by how much each request's step may take longer than its expected tokens would
             without drafts; infinite: it does not matter.

@@ -1,6 +1,6 @@
 """Decides in each step how much of each request's draft is submitted, from costs and acceptance that it measures."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from typing import Any
@@ -52,6 +52,20 @@ class Drafted:
     comparable: Sequence[int] = ()
     stated: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     chances: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+
+    def only(self, wanted: Callable[[str], bool]) -> "Drafted":
+        """Without the other requests."""
+        rows = [row for row, request_id in enumerate(self.request_ids) if wanted(request_id)]
+        if len(rows) == len(self.request_ids):
+            return self
+        return Drafted(
+            [self.request_ids[row] for row in rows],
+            [self.sources[row] for row in rows],
+            [self.token_ids[row] for row in rows],
+            [self.comparable[row] for row in rows],
+            self.stated[rows],
+            self.chances[rows],
+        )
 
 
 @dataclass
@@ -119,16 +133,11 @@ class Controller:
 
     def _hold_drafts_against(self, committed: Mapping[str, Sequence[int]]) -> None:
         """Learn the fate of the latest drafts, submitted or not."""
-        latest, self._drafted = self._drafted, Drafted()
-        rows = [row for row, request_id in enumerate(latest.request_ids) if request_id in committed]
-        if not rows:
-            return
-        ids, sources = [latest.request_ids[row] for row in rows], [latest.sources[row] for row in rows]
-        fates = [
-            _fate(latest.token_ids[row][: latest.comparable[row]], committed[request_id])
-            for row, request_id in zip(rows, ids, strict=True)
-        ]
-        self.estimates.observe(ids, sources, latest.stated[rows], latest.chances[rows], np.array(fates))
+        latest, self._drafted = self._drafted.only(lambda request_id: request_id in committed), Drafted()
+        drafts = zip(latest.request_ids, latest.token_ids, latest.comparable, strict=True)
+        fates = [_fate(token_ids[:count], committed[request_id]) for request_id, token_ids, count in drafts]
+        if fates:
+            self.estimates.observe(latest.request_ids, latest.sources, latest.stated, latest.chances, np.array(fates))
 
     def choose(
         self,
@@ -173,7 +182,7 @@ class Controller:
 
     def forget(self, request_ids: Collection[str]) -> None:
         """Requests have ended, or are no longer drafted for."""
-        self._drafted = Drafted()
+        self._drafted = self._drafted.only(lambda request_id: request_id not in request_ids)
         self.estimates.forget(request_ids)
         self._accounts.forget(request_ids)
 
@@ -231,9 +240,9 @@ class Controller:
         allowed = self._settings.max_slowdown
         if allowed is None:
             return np.full(len(ids), inf)
-        accounts = self._accounts.of(ids)
-        gained_s = self._accounts.values[accounts] @ np.array([-1, 1 + allowed])
-        slack_s: NDArray[np.float64] = np.maximum(0.0, gained_s + allowed * GRACE_TOKENS * target_only_s)
+        rows = self._accounts.of(ids)
+        allowed_s = (1 + allowed) * self._accounts.values[rows, TARGET_ONLY_S] + allowed * GRACE_TOKENS * target_only_s
+        slack_s: NDArray[np.float64] = np.maximum(0.0, allowed_s - self._accounts.values[rows, SPENT_S])
         return slack_s
 
     def _without_drafts(self, batch: Batch) -> tuple[float, float]:

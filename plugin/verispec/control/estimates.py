@@ -79,7 +79,7 @@ class AcceptanceEstimates:
             request_ids, sources: as in `chances`.
             stated, chances: float64 [requests, k], what the drafter said, and what `chances` made of that.
             fates: int64 [requests, 2], how many of each draft's first tokens were what was committed, and of how many
-                that is known: as many, or one more, which was wrong.
+                that is known: as many, or one more, which was wrong; at most k.
 
         """
         tables, rows = self._of(sources), self._requests.of(request_ids)

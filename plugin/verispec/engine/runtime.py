@@ -49,7 +49,7 @@ class Runtime:
     q_channel: QChannel = field(init=False)
     fallback: Fallback = field(init=False)
     costs: Costs | None = field(init=False)
-    controller: "Controller | None" = None
+    controller: "Controller | None" = field(init=False, default=None)
     verifier: Verifier = field(init=False)
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ import pytest
 from verispec_bench.client import Target
 from verispec_bench.scenario import Scenario
 from verispec_bench.scenario.cells import cells_of
+from verispec_bench.scenario.load import Load
 from verispec_bench.sweep.run import requests_of
 from verispec_bench.workload import Prompt
 
@@ -49,6 +50,11 @@ def test_every_answer_asks_for_a_token():
 
 def test_a_prompt_keeps_the_length_of_its_own():
     assert lengths(0.5, [Prompt("p", "text", output_len=7)] * 4) == [7] * 4
+
+
+def test_prompts_that_are_to_be_compared_between_cells_have_one_length():
+    with pytest.raises(ValueError, match="same_prompts"):
+        Load(output_spread=0.5, same_prompts=True)
 
 
 @pytest.mark.parametrize("spread", [-0.1, 1.0, float("nan")])

@@ -1,5 +1,7 @@
 """The controller drafts where it pays, stops where it does not, and never looks at what was drawn."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -226,16 +228,31 @@ def signatures():
     return {made.__name__: list(made.signatures) for made in called if hasattr(made, "signatures")}
 
 
-def test_nothing_is_compiled_once_requests_come():
+def run_a_while_and_see_what_is_compiled():
     settings = ControlSettings(tpot_target_ms=100)
     make_controller(settings)
     before = signatures()
-    assert all(before[name] for name in ("draft_lengths", "_chances", "_observe", "_at", "_seconds", "_add"))
     for prompt_tokens in (0, 100):
         World(lambda tokens: 0.1 + 0.001 * tokens, settings, dict.fromkeys("abc", 0.8), prompt_tokens).run(60)
     World(lambda tokens: 0.1 + 0.001 * tokens, ControlSettings(max_slowdown=None), {"a": 0.8}).run(20)
     Controller(settings).choose([request(temperature=0.8)], [drawn([100, 200])], ["b"], 100)
+    assert all(before[name] for name in ("draft_lengths", "_chances", "_observe", "_at", "_seconds", "_add"))
     assert signatures() == before
+
+
+def test_nothing_is_compiled_once_requests_come():
+    """In a process of its own: what other tests have compiled would count."""
+    here = f"{__name__}.{run_a_while_and_see_what_is_compiled.__name__}()"
+    subprocess.run([sys.executable, "-c", f"import {__name__}; {here}"], check=True)
+
+
+def test_drafts_are_judged_once_and_only_those_of_requests_that_are_known():
+    controller = Controller(ControlSettings())
+    controller.choose([request("a"), request("b")], [proposal(), proposal()], [], 100)
+    controller.forget(["b"])
+    for _ in range(2):
+        controller.step_ended({"a": [100, 7], "b": [100, 7]}, None)
+    assert controller.estimates.reliability.drafts.sum() == 2
 
 
 def test_drafts_are_not_held_against_what_came_after_a_rest():

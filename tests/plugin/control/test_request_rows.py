@@ -5,7 +5,9 @@ from verispec.control.request_rows import RequestRows
 
 def test_a_request_keeps_its_row_and_shares_it_with_none():
     table, names = RequestRows(2), [f"r{i}" for i in range(100)]
+    table.values[table.of(["r0"]), 0] = 3
     rows = table.of(names)
+    assert table.values[rows[0], 0] == 3
     assert len(set(rows.tolist())) == 100
     assert (table.of(names) == rows).all()
     table.values[rows, 1] = range(100)

@@ -79,6 +79,14 @@ def test_histories_and_room_reach_the_drafter(proposer):
     assert proposer._drafter.asked == [[("a", [0, 1, 2, 3], 3, 0.0), ("b", [0, 1, 2, 3, 4], 3, 0.0)]]
 
 
+def test_what_comes_is_held_against_what_was_drafted(proposer):
+    ANSWER["propose"] = [Proposal([7]), Proposal()]
+    propose(proposer)
+    propose(proposer, sampled=((7,), (2,)), lengths=(5, 6))
+    reliability = runtime.current().controller.estimates.reliability
+    assert (reliability.drafts.sum(), reliability.right.sum()) == (1, 1)
+
+
 def test_prompts_that_are_not_complete_get_no_draft(proposer):
     ANSWER["propose"] = [Proposal([7])]
     assert propose(proposer, sampled=((), (2,))) == [[], [7]]
