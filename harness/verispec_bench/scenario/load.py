@@ -120,9 +120,7 @@ class Load(Strict):
         if self.slo_search and not self.goodput:
             raise ValueError("slo_search needs goodput: what is a request to keep?")
         if self.output_spread and self.same_prompts:
-            raise ValueError(
-                "output_spread gives a prompt another length in each cell: same_prompts could not compare"
-            )
+            raise ValueError("output_spread gives a prompt another length in each cell: same_prompts could not compare")
         if (self.max_blocks is None) != (self.half_width is None):
             raise ValueError("max_blocks and half_width belong together: repeat up to where, and until when?")
         if self.max_blocks is not None and self.max_blocks < self.blocks:
