@@ -35,7 +35,7 @@ def test_every_page_is_there(site):
     [
         ("cli", ["--min-speedup", "mock-server", "--reference"]),
         ("scenario", ["requests_per_stream", "max_model_len", "min_drafted"]),
-        ("settings", ["max_slowdown", "cooldown_s"]),
+        ("settings", ["max_slowdown", "cooldown_s", "Default: <code>0.1</code>", 'Default: <code>"suffix"</code>']),
         ("counters", ["accepted_per_position", "committed_tokens", "offered_tokens", 'Counters.decode_seconds"']),
     ],
 )
