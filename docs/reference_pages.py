@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import typer
 from typer.cli import get_docs_for_click
+from typer.core import TyperGroup
 
 from verispec_bench.cli import app
 from verispec_bench.measure.metric import PERCENTILES, SOURCES, Distribution
@@ -19,6 +20,10 @@ STATISTICS = ", ".join(["mean", "median", "std", *(f"p{percentile:g}" for percen
 def command_line() -> str:
     """The commands' own help."""
     command = typer.main.get_command(app)
+    assert isinstance(command, TyperGroup)
+    for each in command.commands.values():
+        first = (each.help or "").partition("\n\n")[0].partition(". ")[0]
+        each.short_help = first if first.endswith((".", "?")) else f"{first}."
     text = get_docs_for_click(obj=command, ctx=click.Context(command, info_name="verispec"), name="verispec")
     return text.replace("# `verispec`", "# Command line", 1)
 
