@@ -164,7 +164,7 @@ def _place(tokens: float) -> tuple[int, float]:
 
 @compiled
 def _at(values: NDArray[np.float64], tokens: float) -> float:
-    """Interpolate what is known at the knots: float64, the first of as many as there are knots."""
+    """Between the knots, of values that begin with one for each of them (what follows is not looked at)."""
     upper, share = _place(tokens)
     return float((1 - share) * values[upper - 1] + share * values[upper])
 
