@@ -23,7 +23,7 @@ TIMEOUT_S = 600.0
 PROBING = Settings(
     drafter="probe",
     control=ControlSettings(mode="fixed"),
-    fallback=FallbackSettings(min_acceptance=0, stall_s=TIMEOUT_S),
+    fallback=FallbackSettings(min_acceptance=0, stall_s=TIMEOUT_S, at_preemption=False),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from verispec.control.acceptance import AcceptanceWatch
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["AcceptanceWatch", "Batch", "Calibration", "Costs", "Fallback", "Reason", "Step", "make_controller"]
 
 
-def make_controller(settings: ControlSettings, calibration: Costs | None = None) -> Controller:
+def make_controller(
+    settings: ControlSettings, calibration: Costs | None = None, most_step_tokens: float = inf
+) -> Controller:
     """A controller, when the worker is up: it needs numba, which must not be imported before (verispec.compiled)."""
     from verispec.control.controller import Controller, rehearse
 
     rehearse(settings)
-    return Controller(settings, calibration)
+    return Controller(settings, calibration, most_step_tokens)

@@ -96,11 +96,16 @@ class Controller:
     Args:
         settings: what it is to reach.
         calibration: costs of steps that were measured earlier.
+        most_step_tokens: that the scheduler puts into a step (max_num_batched_tokens); with more, some requests would
+            have to wait for the drafts of others.
 
     """
 
-    def __init__(self, settings: ControlSettings, calibration: Costs | None = None) -> None:
+    def __init__(
+        self, settings: ControlSettings, calibration: Costs | None = None, most_step_tokens: float = inf
+    ) -> None:
         self._settings = settings
+        self._most_step_tokens = most_step_tokens
         self._accounts = RequestRows(columns=2)
         self._drafted = Drafted()
         self._since_look = 0
@@ -176,7 +181,7 @@ class Controller:
         self._drafted = Drafted(ids, sources, drafts, comparable, stated, chances)
         self.choices.decisions += 1
         self.choices.offered_tokens += sum(map(len, drafts))
-        self.choices.submitted_tokens += sum(lengths)
+        self.choices.submitted_tokens += sum(map(min, lengths, map(len, drafts)))
         self.choices.decisions_without_drafts += not any(lengths)
         return lengths
 
@@ -221,7 +226,8 @@ class Controller:
     def _most_drafts(self, batch: Batch) -> int:
         """Drafts in all that a step may have: it may be larger than what was tried, but not by far."""
         reach = self.costs.reach
-        return max(0, STRETCH * reach - batch.requests, LEAST_TRIAL if reach else 0)
+        tried = max(STRETCH * reach - batch.requests, LEAST_TRIAL if reach else 0)
+        return int(max(0, min(tried, self._most_step_tokens - batch.requests)))
 
     def _looks(self, batch: Batch) -> bool:
         """This step goes without drafts to keep it known what decoding costs: all gains are measured by it."""

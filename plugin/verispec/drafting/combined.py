@@ -80,7 +80,8 @@ class CombinedDrafter:
                 # No more can have been right than came.
                 record.hoped = MEMORY * earlier.hoped + min(earlier.expected, len(came))
         best = max(proposals, key=lambda name: records[name].expected * records[name].trust)
-        return replace(proposals[best], source=best)
+        source = proposals[best].source
+        return replace(proposals[best], source=f"{best}/{source}" if source else best)
 
 
 def expected_kept(proposal: Proposal, max_tokens: int) -> float:

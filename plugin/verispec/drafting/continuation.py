@@ -101,7 +101,7 @@ def continue_history(
                 out.choices[drafted, choice], votes[choice] = following[i], 0.0
             votes[choice] += float(lengths[i] + drafted) ** VOTE_POWER
         share = votes[:choices] / votes[:choices].sum()
-        law = share**sharpness
+        law = (share / share.max()) ** sharpness
         law /= law.sum()
         chosen = int(np.argmax(share))
         if len(uniforms):

@@ -10,7 +10,7 @@ from verispec.drafting.match_index import SEPARATOR, MatchIndex, Tokens
 class RecentAnswers:
     """Keeps the answers of each tenant in an index of their own, the oldest being forgotten first.
 
-    Memory is at most `max_tenants` × `max_tokens` × 24 bytes.
+    Memory is at most `max_tenants` × `max_tokens` × 40 bytes.
 
     Args:
         n: shortest match that can be found.
@@ -36,9 +36,10 @@ class RecentAnswers:
 
     def add(self, tenant: str | None, answer: Tokens) -> None:
         """Remember the end of an answer, as much as fits into half of the room."""
-        answer = answer[-(self._max_tokens // 2) + 1 :]
-        if len(answer) < self._n or self._max_tokens < 2 * self._n:
+        room = self._max_tokens // 2 - 1  # a separator follows
+        if min(len(answer), room) < self._n:
             return
+        answer = answer[-room:]
         index = self._indices.get(tenant)
         if index is None:
             index = self._indices[tenant] = MatchIndex(self._n)

@@ -31,9 +31,9 @@ class StochasticSuffixDrafter(SuffixDrafter):
     """
 
     def __init__(self, sharpness: float = 1.0, **options: int) -> None:
-        if not sharpness > 0:
-            raise DrafterError(f"sharpness: {sharpness} must be positive")
-        self._sharpness = sharpness
+        if not isinstance(sharpness, int | float) or not sharpness > 0:
+            raise DrafterError(f"sharpness: {sharpness!r} is no positive number")
+        self._sharpness = float(sharpness)  # of another type it would be compiled for anew
         self._random = np.random.default_rng()
         super().__init__(**options)
 

@@ -34,9 +34,10 @@ class SuffixDrafter:
     Args:
         min_match: shortest occurrence that is trusted, in tokens.
         max_match: longest occurrence that is measured.
-        max_candidates: earlier occurrences that are compared, of the history and of the recent answers each.
+        max_candidates: earlier occurrences that are compared, of the history and of the recent answers each; where
+            there are more, some that agree with the history for long, and the newest.
         memory_tokens: of recent answers, kept for each tenant; 0: a request copies from itself only.
-        max_tenants: whose answers are kept. All memory together is at most 24 bytes × memory_tokens × max_tenants.
+        max_tenants: whose answers are kept. All memory together is at most 40 bytes × memory_tokens × max_tenants.
 
     Raises:
         DrafterError: a setting out of range.
@@ -51,13 +52,9 @@ class SuffixDrafter:
         memory_tokens: int = 65_536,
         max_tenants: int = 16,
     ) -> None:
-        if not 1 <= min_match <= max_match:
-            raise DrafterError(f"min_match: {min_match} is outside [1, max_match = {max_match}]")
-        for name, value in (("max_candidates", max_candidates), ("max_tenants", max_tenants)):
-            if value < 1:
-                raise DrafterError(f"{name}: {value} must be at least 1")
-        if memory_tokens < 0:
-            raise DrafterError(f"memory_tokens: {memory_tokens} must not be negative")
+        _check_at_least(1, min_match=min_match, max_candidates=max_candidates, max_tenants=max_tenants)
+        _check_at_least(min_match, max_match=max_match)
+        _check_at_least(0, memory_tokens=memory_tokens)
         self._min_match = min_match
         self._max_match = max_match
         self._max_candidates = max_candidates
@@ -106,3 +103,9 @@ class SuffixDrafter:
             self._histories[request.request_id] = history
         history.index.extend(request.token_ids[len(history.index) :])
         return history
+
+
+def _check_at_least(least: int, **options: int) -> None:
+    for name, value in options.items():
+        if not isinstance(value, int) or value < least:
+            raise DrafterError(f"{name}: {value!r} is no whole number of at least {least}")

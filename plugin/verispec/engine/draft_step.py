@@ -8,9 +8,9 @@ from torch import Tensor
 
 from verispec.control import Reason
 from verispec.engine import runtime
-from verispec.engine.logits_processors import LIST_DRAFTERS, rows_with_custom_processors
+from verispec.engine.logits_processors import LIST_DRAFTERS
 from verispec.engine.proposer import Proposer, reason_of
-from verispec.engine.request_choice import wants_drafts
+from verispec.engine.request_choice import rows_without_drafts
 
 
 def propose(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,14 +69,10 @@ def _no_drafts(runner: Any) -> list[list[int]]:
 
 
 def _withdraw(runner: Any, drafts: list[list[int]] | Tensor) -> list[list[int]] | Tensor:
-    """Drafts by batch row, without those of requests that must or want to go without."""
-    batch = runner.input_batch
-    by_default = runtime.current().settings.draft_by_default
-    without = rows_with_custom_processors(batch.logitsprocs, batch.num_reqs) | {
-        row
-        for row, request_id in enumerate(batch.req_ids)
-        if not wants_drafts(runner.requests[request_id].sampling_params, by_default)
-    }
+    """Drafts by batch row, without those of requests that must or want to go without; the Proposer made none."""
+    if isinstance(runner.drafter, Proposer):
+        return drafts
+    without = rows_without_drafts(runner, runtime.current().settings.draft_by_default)
     if not without:
         return drafts
     kept: list[list[int]] = drafts if isinstance(drafts, list) else drafts.tolist()

@@ -11,7 +11,7 @@ from verispec.control import Reason, make_controller
 from verispec.drafting import Drafter, DrafterError, DraftRequest, Proposal, SparseLaw, make_drafter
 from verispec.engine import runtime
 from verispec.engine.q_channel import DraftLaw
-from verispec.engine.request_choice import tenant_of, wants_drafts
+from verispec.engine.request_choice import rows_without_drafts, tenant_of
 
 if TYPE_CHECKING:
     from verispec.control.controller import Controller
@@ -47,7 +47,9 @@ class Proposer:
         self._known: set[str] = set()
         self._runner: Any = None
         self._load()
-        self._controller: Controller = make_controller(self._runtime.settings.control, self._runtime.costs)
+        self._controller: Controller = make_controller(
+            self._runtime.settings.control, self._runtime.costs, self._max_step_tokens
+        )
         self._runtime.controller = self._controller
 
     def _load(self) -> None:
@@ -103,7 +105,8 @@ class Proposer:
         rows = [row for row, sampled in enumerate(sampled_token_ids) if sampled]
         self._learn({ids[row]: sampled_token_ids[row] for row in rows})
         self._forget_ended()
-        wanting = [row for row in rows if self._wants_drafts(row)]
+        without = rows_without_drafts(self._runner, self._runtime.settings.draft_by_default)
+        wanting = [row for row in rows if row not in without]
         asked = {row: self._request(row, int(num_tokens_no_spec[row]), token_ids_cpu) for row in wanting}
         requests = {row: request for row, request in asked.items() if request.max_tokens > 0}
         proposals = self._usable(list(requests.values()), self._ask(list(requests.values())))
@@ -122,17 +125,18 @@ class Proposer:
             self._runtime.q_channel.send(request_id, None)
         self._controller.step_ended(committed, self._runtime.step_watch.step)
 
-    def _wants_drafts(self, row: int) -> bool:
-        request = self._runner.requests[self._runner.input_batch.req_ids[row]]
-        return wants_drafts(request.sampling_params, self._runtime.settings.draft_by_default)
-
     def _request(self, row: int, length: int, token_ids_cpu: NDArray[np.int32]) -> DraftRequest:
-        request_id = self._runner.input_batch.req_ids[row]
+        batch = self._runner.input_batch
+        request_id = batch.req_ids[row]
         sampling_params = self._runner.requests[request_id].sampling_params
+        # Beside the drafts a step commits a token of the target's own.
+        most = self._max_model_len
+        if sampling_params.max_tokens is not None:
+            most = min(most, int(batch.num_prompt_tokens[row]) + sampling_params.max_tokens)
         return DraftRequest(
             request_id=request_id,
             token_ids=token_ids_cpu[row, :length],
-            max_tokens=min(self._max_tokens, self._max_model_len - length - 1),
+            max_tokens=min(self._max_tokens, most - length - 1),
             temperature=sampling_params.temperature,
             seed=sampling_params.seed,
             tenant=tenant_of(sampling_params),
@@ -206,8 +210,8 @@ class Proposer:
         drawn = torch.tensor(token_ids, dtype=torch.long).unsqueeze(1)
         if isinstance(probs, SparseLaw):
             choices, rows = probs.choices, probs.probs
-            outside = bool((choices >= self._vocab_size).any())
-            if rows.shape != choices.shape or len(rows) != len(token_ids) or outside:
+            one_each = rows.shape == choices.shape and len(rows) == len(token_ids)
+            if not one_each or (choices >= self._vocab_size).any() or rows[choices < 0].any():
                 raise UnusableProposal("probs is no law over the vocabulary for each drafted token")
             chosen = torch.where(choices == drawn, rows, 0).sum(dim=1)
         else:

@@ -6,9 +6,21 @@ was answered to this tenant, and to nobody else. Requests that name none have ea
 
 from typing import Any
 
+from verispec.engine.logits_processors import rows_with_custom_processors
+
 KEY = "verispec"
 TENANT_KEY = "verispec_tenant"
 CHOICES = ("on", "off")
+
+
+def rows_without_drafts(runner: Any, by_default: bool) -> set[int]:
+    """Batch rows of requests that must or want to go without drafts."""
+    batch = runner.input_batch
+    return rows_with_custom_processors(batch.logitsprocs, batch.num_reqs) | {
+        row
+        for row, request_id in enumerate(batch.req_ids)
+        if not wants_drafts(runner.requests[request_id].sampling_params, by_default)
+    }
 
 
 def wants_drafts(sampling_params: Any, by_default: bool) -> bool:

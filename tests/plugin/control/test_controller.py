@@ -118,6 +118,14 @@ def test_first_tokens_beside_decoding_are_no_tokens_of_drafts():
     assert controller.choices.target_only_seconds - before == pytest.approx(5 * 0.05, rel=0.1)
 
 
+def test_no_request_waits_for_the_drafts_of_others():
+    """A step has room for eight tokens: three requests, five drafts."""
+    world = World(lambda tokens: 0.05, ControlSettings(max_slowdown=None), {"a": 0.9, "b": 0.9, "c": 0.9})
+    assert world.run(100).sum(axis=1).max() == 12
+    world.controller = Controller(ControlSettings(max_slowdown=None), most_step_tokens=8)
+    assert world.run(100).sum(axis=1).max() == 5
+
+
 def test_a_request_whose_drafts_fail_gets_none_while_its_neighbours_do():
     world = World(lambda tokens: 0.05 + 0.02 * tokens, ControlSettings(max_slowdown=None), {"good": 0.9, "bad": 0.05})
     lengths = world.run(400)[200:]

@@ -36,6 +36,12 @@ def test_who_promises_most_is_taken_first():
     assert proposal.source.endswith("Says")
 
 
+def test_what_a_member_says_of_its_source_is_kept_apart():
+    drafter = CombinedDrafter({"stochastic-suffix": {}, "ngram": {}})
+    (proposal,) = drafter.propose([DraftRequest("a", np.array([1, 2, 3, 1, 2], np.int32), 4, temperature=0.8)])
+    assert proposal.source == "stochastic-suffix/drawn"
+
+
 def test_who_is_never_right_loses_the_request_but_no_other():
     drafter, history = combined([50, 51]), [1, 2, 3, 4, 5, 6] * 3
     for length in range(8, 18):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verispec.drafting.match_index import SEPARATOR, MatchIndex, find_matches
+from verispec.drafting.match_index import LONGER, MOST_LOOKED_AT, SEPARATOR, MatchIndex, find_matches
 
 TEXTS = st.lists(st.integers(0, 3), max_size=60)
 
@@ -31,16 +31,16 @@ def searched(text, history, n, ends, max_match=64):
             length += 1
         if length >= n:
             found.append((end, length))
-    return found
+    return sorted(found, key=lambda match: match[1] < n + LONGER)  # stable
 
 
 @given(TEXTS, st.integers(1, 4))
-def test_all_earlier_occurrences_in_the_own_history_are_found_newest_first(text, n):
+def test_all_earlier_occurrences_in_the_own_history_are_found_long_ones_first_then_the_newest(text, n):
     assert matches(index_of(text, n), text, True) == searched(text, text, n, range(len(text) - 1, 0, -1))
 
 
 @given(TEXTS, TEXTS, st.integers(1, 4))
-def test_all_occurrences_in_another_text_are_found_newest_first(text, history, n):
+def test_all_occurrences_in_another_text_are_found_long_ones_first_then_the_newest(text, history, n):
     assert matches(index_of(text, n), history, False) == searched(text, history, n, range(len(text), 0, -1))
 
 
@@ -65,8 +65,25 @@ def test_longer_matches_are_not_measured_beyond_the_limit():
     assert matches(index_of([1, 2, 3, 4, 1, 2, 3, 4]), [1, 2, 3, 4, 1, 2, 3, 4], True, max_match=3) == [(4, 3)]
 
 
-def test_only_so_many_positions_are_looked_at():
+def test_only_so_many_matches_are_found():
     assert [end for end, _ in matches(index_of([1] * 9), [1] * 9, True, max_candidates=3)] == [8, 7, 6]
+
+
+def test_only_so_many_positions_are_looked_at():
+    text = [1, 2] * (MOST_LOOKED_AT + 10)
+    assert len(matches(index_of(text, 1), [9, 2], False)) == MOST_LOOKED_AT
+
+
+def test_a_long_match_is_found_far_behind_the_newest_short_ones():
+    text = [5, 6, 7, 8, 0, *[9, 0] * (2 * MOST_LOOKED_AT), 5, 6, 7, 8, 0]
+    assert matches(index_of(text, 1), text, True, max_candidates=4)[0] == (5, 5)
+
+
+def test_other_n_grams_of_the_same_hash_do_not_hide_a_match():
+    text = np.random.default_rng(0).permutation(2000).astype(np.int32)
+    for end in range(10, 1000, 50):
+        history = np.append(text, text[end - 3 : end])
+        assert matches(index_of(history, 3), history, True, max_candidates=1) == [(end, 3)]
 
 
 def test_no_match_reaches_across_a_separator():

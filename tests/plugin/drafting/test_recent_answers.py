@@ -32,6 +32,16 @@ def test_of_an_answer_that_is_too_long_the_end_is_kept():
     assert answers.of("x").tokens[-2] == 499
 
 
+def test_a_memory_too_small_for_a_match_keeps_nothing():
+    for room in range(4):
+        answers = RecentAnswers(1, room, 1)
+        answers.add("x", answer(0, 9))
+        assert len(answers.of("x")) == 0
+    answers = RecentAnswers(1, 4, 1)
+    answers.add("x", answer(0, 9))
+    assert answers.of("x").tokens.tolist() == [8, SEPARATOR]
+
+
 def test_the_tenant_that_asked_longest_ago_is_forgotten():
     answers = RecentAnswers(2, 100, 2)
     answers.add("x", answer(0, 5))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from verispec.drafting import DrafterError, DraftRequest
+from verispec.drafting.continuation import continue_history
 from verispec.drafting.stochastic_suffix import StochasticSuffixDrafter
 from verispec.drafting.suffix import SuffixDrafter
 
@@ -63,7 +64,21 @@ def test_without_a_match_nothing_is_drawn():
     assert proposal.probs is None
 
 
-@pytest.mark.parametrize("sharpness", [0, -1, float("nan")])
+@pytest.mark.parametrize("sharpness", [2, 2000, float("inf")])
+def test_a_very_sharp_law_is_a_law_of_the_most_voted(sharpness):
+    (proposal,) = StochasticSuffixDrafter(sharpness=sharpness).propose([request()])
+    assert proposal.probs.probs.sum(dim=1).tolist() == pytest.approx([1.0] * len(proposal.token_ids))
+    assert law_of(proposal, 0)[5] > 0.5
+
+
+def test_a_whole_number_of_sharpness_compiles_nothing_anew():
+    StochasticSuffixDrafter().propose([request()])
+    compiled = len(continue_history.signatures)
+    StochasticSuffixDrafter(sharpness=2).propose([request()])
+    assert len(continue_history.signatures) == compiled
+
+
+@pytest.mark.parametrize("sharpness", [0, -1, float("nan"), "2"])
 def test_nonsense_is_refused(sharpness):
     with pytest.raises(DrafterError, match="sharpness"):
         StochasticSuffixDrafter(sharpness=sharpness)

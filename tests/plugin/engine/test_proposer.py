@@ -5,7 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from vllm import SamplingParams
 
+from tests.engine.processors import ForbidRepeating
+from tests.plugin.engine.processors import no_processors, processors_of
 from verispec.control import Reason
 from verispec.drafting import DrafterError, Proposal, SparseLaw
 from verispec.engine import runtime
@@ -30,9 +33,17 @@ class Scripted:
         self.forgotten += sorted(request_ids)
 
 
-def request(grammar=None, temperature=0.0):
+def request(grammar=None, temperature=0.0, max_tokens=None):
     return SimpleNamespace(
-        sampling_params=SimpleNamespace(structured_outputs=grammar, temperature=temperature, seed=None)
+        sampling_params=SimpleNamespace(
+            structured_outputs=grammar, temperature=temperature, seed=None, max_tokens=max_tokens
+        )
+    )
+
+
+def batch_of(*req_ids):
+    return SimpleNamespace(
+        req_ids=list(req_ids), num_reqs=len(req_ids), num_prompt_tokens=[2] * len(req_ids), logitsprocs=no_processors()
     )
 
 
@@ -50,9 +61,7 @@ def proposer_of(monkeypatch, drafter):
         model_config=SimpleNamespace(max_model_len=16, get_vocab_size=lambda: 10),
     )
     made = Proposer(config)
-    made.bind(
-        SimpleNamespace(input_batch=SimpleNamespace(req_ids=["a", "b"]), requests={"a": request(), "b": request()})
-    )
+    made.bind(SimpleNamespace(input_batch=batch_of("a", "b"), requests={"a": request(), "b": request()}))
     return made
 
 
@@ -93,6 +102,16 @@ def test_prompts_that_are_not_complete_get_no_draft(proposer):
     assert [r[0] for r in proposer._drafter.asked[0]] == ["b"]
 
 
+@pytest.mark.parametrize(("length", "room"), [(6, 3), (7, 2), (8, 1), (9, None)])
+def test_nothing_is_drafted_that_the_answer_has_no_room_for(proposer, length, room):
+    """A prompt of 2 tokens and 8 to answer: the target adds one to what is kept of the drafts."""
+    proposer._runner.requests["a"] = request(max_tokens=8)
+    ANSWER["propose"] = lambda requests: [Proposal([1, 1, 1])] * len(requests)
+    first, second = propose(proposer, lengths=(length, 4))
+    assert len(first) == (room or 0)
+    assert second == [1, 1, 1]
+
+
 @pytest.mark.parametrize(("length", "room"), [(12, 3), (13, 2), (14, 1), (15, None), (16, None)])
 def test_one_long_request_is_trimmed_by_itself(proposer, length, room):
     """max_model_len 16: room is left for the drafts and the token that follows them."""
@@ -118,6 +137,8 @@ def test_a_sparse_law_of_no_drafts_is_no_fault(proposer):
 
 UNUSABLE = {
     "a sparse law beyond the vocabulary": Proposal([1], SparseLaw(torch.tensor([[1, 10]]), torch.tensor([[0.5, 0.5]]))),
+    "a sparse law beside its choices": Proposal([1], SparseLaw(torch.tensor([[1, -1]]), torch.tensor([[0.5, 0.5]]))),
+    "a sparse law of another shape": Proposal([1], SparseLaw(torch.tensor([[1, -1]]), torch.tensor([[1.0]]))),
     "a sparse law that sums to 2": Proposal([1], SparseLaw(torch.tensor([[1, 2]]), torch.tensor([[1.0, 1.0]]))),
     "a sparse law that excludes its draft": Proposal([1], SparseLaw(torch.tensor([[2, -1]]), torch.tensor([[1.0, 0]]))),
     "a chance too few": Proposal([1, 2], acceptance=[0.5]),
@@ -179,7 +200,7 @@ def test_forgetting_may_fail(proposer, monkeypatch):
     propose(proposer)
     monkeypatch.setattr(proposer._drafter, "forget", None)
     del proposer._runner.requests["a"]
-    proposer._runner.input_batch.req_ids = ["b"]
+    proposer._runner.input_batch = batch_of("b")
     ANSWER["propose"] = [Proposal([4])]
     assert propose(proposer, sampled=((2,),), lengths=(6,)) == [[4]]
     assert fallback().reason is Reason.RAISED
@@ -189,6 +210,15 @@ def test_requests_that_go_without_drafts_are_not_asked_for(proposer):
     proposer._runner.requests["a"].sampling_params.extra_args = {"verispec": "off"}
     ANSWER["propose"] = [Proposal([7])]
     assert propose(proposer) == [[], [7]]
+
+
+def test_requests_with_a_processor_that_cannot_follow_are_not_asked_for(proposer):
+    plain, forbidding = SamplingParams(), SamplingParams(extra_args={"forbid_repeating": True})
+    processors = processors_of([(forbidding, []), (plain, [])], ForbidRepeating)
+    proposer._runner.input_batch.logitsprocs = processors
+    ANSWER["propose"] = [Proposal([7])]
+    assert propose(proposer) == [[], [7]]
+    assert [r[0] for r in proposer._drafter.asked[0]] == ["b"]
 
 
 class Failing:
@@ -278,7 +308,7 @@ def test_ended_requests_are_forgotten_by_drafter_and_channel(proposer):
     ANSWER["propose"] = [Proposal([1], torch.full((1, 10), 0.1)), Proposal()]
     propose(proposer)
     del proposer._runner.requests["a"]
-    proposer._runner.input_batch.req_ids = ["b"]
+    proposer._runner.input_batch = batch_of("b")
     ANSWER["propose"] = [Proposal()]
     propose(proposer, sampled=((2,),), lengths=(6,))
     assert proposer._drafter.forgotten == ["a"]
