@@ -250,6 +250,11 @@ def check_servers(scenario: Setup, readbacks: dict[str, Readback]) -> None:
             workers = readback.plugin
             if not workers or not all("rejection-rule" in worker["seams"] for worker in workers):
                 raise InfrastructureFailed(f"server {arm}: verispec is not active in its worker process")
+    counting = [worker for worker in readbacks[BASELINE].plugin if "forward-pass" in worker["seams"]]
+    if scenario.count_steps and not counting:
+        raise InfrastructureFailed(
+            f"server {BASELINE}: verispec is not active in its worker process, to count its steps"
+        )
 
 
 def release_changes(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:

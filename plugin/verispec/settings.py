@@ -71,6 +71,7 @@ class Settings(BaseModel):
         fallback: when the server decodes without drafts.
         manifest: where the server writes its release manifest when it has started.
         evidence: a file that says what a test of the decoder's state found (verispec.release.Evidence).
+        counters_only: time the steps of a server without speculation, and change nothing else of it.
 
     """
 
@@ -84,6 +85,7 @@ class Settings(BaseModel):
     fallback: FallbackSettings = Field(default_factory=FallbackSettings)
     manifest: str | None = None
     evidence: str | None = None
+    counters_only: bool = False
 
     @classmethod
     def from_additional_config(cls, additional_config: object) -> "Settings":

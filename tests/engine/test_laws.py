@@ -14,7 +14,7 @@ NGRAM = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_min": 1,
 PATIENT = {"fallback": {"stall_s": 600, "min_acceptance": 0}, "control": {"mode": "fixed"}}
 """Nothing is a reason to fall back here, or to draft less: the machine may be busy, and few of these are kept."""
 BIGRAM = {"drafter": "tests.engine.drafters.Bigram", "drafter_options": {"vocab_size": 16}} | PATIENT
-SUFFIX = {"drafter": "suffix", "drafter_options": {"min_match": 1}} | PATIENT
+SUFFIX = {"drafter": "suffix"} | PATIENT
 ARMS = {
     "bigram": ({"speculative_config": OURS, "additional_config": {"verispec": BIGRAM}}, ["block", "gumbel"], "law"),
     "suffix": ({"speculative_config": OURS, "additional_config": {"verispec": SUFFIX}}, ["token", "block"]),

@@ -111,7 +111,8 @@ def _resources(text: str | None) -> dict[str, float] | None:
 
 def _show(summary: dict[str, Any]) -> None:
     """The table, and why invalid cells are invalid."""
-    from verispec_bench.report import finding_lines, summary_table, where
+    from verispec_bench.labels import where
+    from verispec_bench.report import finding_lines, summary_table
 
     out.print(summary_table(summary))
     for comparison in summary["comparisons"]:

@@ -63,7 +63,8 @@ def prepare_verification(scenario: Verification) -> PreparedVerification:
     """
     if len(scenario.variants()) > 1:
         raise UnusableInput(f"scenario {scenario.name}: verify tests one setting of the servers; leave out axes")
-    scenario = scenario.variants()[0].model_copy(update={"control": False, "deployment_default": False})
+    only_matched = {"control": False, "deployment_default": False, "count_steps": False}
+    scenario = scenario.variants()[0].model_copy(update=only_matched)
     prompts = _corpus(scenario)
     interpreter = probe_interpreter(scenario.server.python)
     for arm in (BASELINE, *scenario.arms):

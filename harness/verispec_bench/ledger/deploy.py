@@ -1,9 +1,11 @@
 """The server that was measured, as a command to be run."""
 
+import json
 import shlex
 from typing import Any
 
 from verispec.settings import DISABLE_VARIABLE
+from verispec_bench.server.command import COUNTERS_ONLY
 
 _OF_THE_SWEEP = ("--host", "--port", "--served-model-name")
 _OF_MEASURING = {
@@ -31,8 +33,11 @@ def deployment(server: dict[str, Any]) -> str:
             options.append([word])
         else:
             options[-1].append(word)
+    counting = ["--additional-config", json.dumps(COUNTERS_ONLY)]
+    untouched = {DISABLE_VARIABLE: "1"} if counting in options else {}
     model = next(option[1] for option in options if option[0] == "--model")
-    kept = [word for option in options if option[0] not in ("--model", *_OF_THE_SWEEP) for word in option]
-    environment = [item for item in server["env"].items() if item not in _OF_MEASURING]
+    of_the_sweep = [option for option in options if option[0] in ("--model", *_OF_THE_SWEEP) or option == counting]
+    kept = [word for option in options if option not in of_the_sweep for word in option]
+    environment = [item for item in (server["env"] | untouched).items() if item not in _OF_MEASURING]
     variables = [f"{name}={shlex.quote(value)}" for name, value in environment]
     return " ".join([*variables, "vllm", "serve", shlex.quote(model), *map(shlex.quote, kept)])

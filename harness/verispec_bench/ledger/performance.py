@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from verispec_bench.labels import where
 from verispec_bench.ledger.entry import Entry, Ledger
-from verispec_bench.report.table import where
 from verispec_bench.scenario import BASELINE
 
 

@@ -23,8 +23,11 @@ COUNTERS = {
     "verify_steps": "verispec:verify_steps_total",
     "draft_s": "verispec:draft_seconds_total",
     "rule_s": "verispec:rule_seconds_total",
-    "verify_pass_s": "verispec:verify_seconds_total",
-    "decode_pass_s": "verispec:decode_seconds_total",
+    "verifying_s": "verispec:verify_seconds_total",
+    "verifying_passes": "verispec:verify_passes_total",
+    "decoding_s": "verispec:decode_seconds_total",
+    "decoding_passes": "verispec:decode_passes_total",
+    "prompts_s": "verispec:prompt_seconds_total",
     "other_s": "verispec:overhead_seconds_total",
     "fallbacks": "verispec:fallbacks_total",
 }

@@ -6,13 +6,14 @@ from verispec_bench.measure.metric import Metric
 from verispec_bench.measure.run import RunData
 
 PARTS = {
-    "draft": "Making drafts, by whichever drafter",
-    "rule": "Verifying drafts: the rule, with the target's softmax",
-    "verify_pass": "The target's passes of steps with a draft",
-    "decode_pass": "The target's passes of all other steps, prefills included",
-    "other": "What the steps took beside: sampling without drafts and bookkeeping",
+    "draft": ("draft_s", "Making drafts, by whichever drafter"),
+    "rule": ("rule_s", "Verifying drafts: the rule, with the target's softmax"),
+    "verify_pass": ("verifying_s", "The target's passes over drafts, beside which no prompt was read"),
+    "decode_pass": ("decoding_s", "The target's passes without drafts and prompts"),
+    "prompt_pass": ("prompts_s", "The target's passes in which prompts were read"),
+    "other": ("other_s", "What the steps took beside: sampling without drafts and bookkeeping"),
 }
-"""The parts of a step, as the plugin times them in the worker. On GPUs: the launching of them."""
+"""The parts of a step, as the plugin times them in the worker: counter and meaning. On GPUs: the launching of them."""
 PHASES = {
     "queue": "in the server's queue",
     "prefill": "from leaving the queue to the first token",
@@ -22,7 +23,7 @@ PHASES = {
 
 
 def _step_time(run: RunData) -> float:
-    return sum(run.gain(f"{part}_s") for part in PARTS)
+    return sum(run.gain(counter) for counter, _ in PARTS.values())
 
 
 def _request_time(run: RunData) -> float:
@@ -41,31 +42,38 @@ def _share(counter: str, whole: Callable[[RunData], float]) -> Callable[[RunData
     return lambda run: run.gain(counter) / whole(run)
 
 
+def _mean_ms(seconds: str, count: str) -> Callable[[RunData], float]:
+    return lambda run: 1000 * run.gain(seconds) / run.gain(count)
+
+
 METRICS = (
     Metric("engine_steps", "steps", None, "Steps of the engine.", ("server",), _count("engine_steps")),
     Metric("verify_steps", "steps", None, "Steps that verified a draft.", ("plugin",), _count("verify_steps")),
     *(
-        Metric(f"step_{part}_s", "s", "lower", f"{what}: seconds, all workers.", ("plugin",), _gain(f"{part}_s"))
-        for part, what in PARTS.items()
+        Metric(f"step_{part}_s", "s", "lower", f"{what}: seconds, all workers.", ("plugin",), _gain(counter))
+        for part, (counter, what) in PARTS.items()
     ),
     *(
         Metric(
             f"step_{part}_share",
             "",
             None,
-            f"{what}: seconds / seconds of all five parts of a step (draft, rule, verify pass, decode pass, other).",
+            f"{what}: seconds / seconds of all six parts of a step.",
             ("plugin",),
-            _share(f"{part}_s", _step_time),
+            _share(counter, _step_time),
         )
-        for part, what in PARTS.items()
+        for part, (counter, what) in PARTS.items()
     ),
-    Metric(
-        "verify_pass_ms",
-        "ms",
-        "lower",
-        "The target's pass over drafts, on average: seconds of passes of steps with a draft / such steps.",
-        ("plugin",),
-        lambda run: 1000 * run.gain("verify_pass_s") / run.gain("verify_steps"),
+    *(
+        Metric(
+            f"{part}_pass_ms",
+            "ms",
+            "lower",
+            f"{PARTS[f'{part}_pass'][1]}: milliseconds of one, on average.",
+            ("plugin",),
+            _mean_ms(f"{counter}_s", f"{counter}_passes"),
+        )
+        for part, counter in (("verify", "verifying"), ("decode", "decoding"))
     ),
     Metric(
         "server_queue_ms",

@@ -13,5 +13,7 @@ def time_budgets(summary: dict[str, Any]) -> list[dict[str, Any]]:
     for preset in measured_presets(summary):
         costs = Round(**{field.name: preset[field.name] for field in fields(Round)})
         measured = preset["measured"][0]["speedup"]
-        budgets.append({**preset, **break_even(costs, preset["alpha"]), "speedup_measured": measured})
+        budgets.append(
+            {**preset, **break_even(costs, preset["alpha"], batch=preset["batch"]), "speedup_measured": measured}
+        )
     return budgets

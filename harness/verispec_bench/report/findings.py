@@ -60,9 +60,14 @@ def _slo(found: dict[str, Any]) -> str:
 def _prediction(prediction: dict[str, Any] | None) -> list[str]:
     if not prediction:
         return []
-    return [
-        f"speed model, {arm}: step times of held-out cells off by {found['step_error_median']:.0%} (median; p95 "
-        f"{found['step_error_p95']:.0%}), speedup within 5% in {found['speedup_within_5_percent']} of {found['cells']}"
-        for arm, found in prediction["errors"].items()
-        if found
-    ]
+    lines = []
+    for arm, found in prediction["errors"].items():
+        if not found:
+            continue
+        within = found.get("speedup_within_interval")  # not in summaries of earlier versions
+        lines.append(
+            f"speed model, {arm}: step times of held-out cells off by {found['step_error_median']:.0%} (median; p95 "
+            f"{found['step_error_p95']:.0%}), speedup within 5% in {found['speedup_within_5_percent']} of "
+            f"{found['cells']}" + ("" if within is None else f", within the measured interval in {within}")
+        )
+    return lines

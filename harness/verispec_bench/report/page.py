@@ -6,12 +6,14 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
+from verispec_bench.labels import load_label, setting_label, where
 from verispec_bench.record.atomic import write_text
 from verispec_bench.report.budget import time_budgets
 from verispec_bench.report.decisions import kept_decisions
+from verispec_bench.report.figures import SAYS
 from verispec_bench.report.findings import finding_lines
 from verispec_bench.report.headline import headlines
-from verispec_bench.report.table import load_label, number, same_tokens, setting_label, verdict, where, with_interval
+from verispec_bench.report.table import number, same_tokens, verdict, with_interval
 from verispec_bench.server.parity import MAY_DIFFER
 
 
@@ -37,6 +39,7 @@ def write_page(directory: Path, manifest: dict[str, Any], summary: dict[str, Any
         findings=finding_lines(summary),
         budgets=time_budgets(summary),
         decisions=kept_decisions(directory, summary),
+        says=SAYS,
         has_settings=any(setting_label(c, summary["comparisons"]) for c in summary["comparisons"]),
         figures=[(path.stem, base64.b64encode(path.read_bytes()).decode()) for path in figures],
     )

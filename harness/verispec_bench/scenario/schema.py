@@ -27,6 +27,8 @@ class Setup(Strict):
         arms: the speculative servers by name; the baseline is added. One with a `grid` stands for several.
         deployment_default: compare with the target-only server that vLLM starts by default as well.
         control: compare a second baseline server with the first (A/A): what differs is the harness's own error.
+        count_steps: time the steps of the matched baseline as well, by the plugin's clocks (`counters_only`), as those
+            of the arms are. `control` has no such clocks: beside it what they cost is measured.
         placement: "resident": all servers of a comparison are up at once; "alternating": one at a time, where they do
             not fit together; each block of prompts then costs a start of each server.
         seed: orders the prompts.
@@ -43,6 +45,7 @@ class Setup(Strict):
     arms: dict[Name, Arm] = Field(default={})
     deployment_default: bool = False
     control: bool = False
+    count_steps: bool = False
     placement: Literal["resident", "alternating"] = "resident"
     workloads: list[Workload] = Field(default=[])
     load: Load | None = None

@@ -12,11 +12,13 @@ from verispec.settings import CONFIG_KEY, DISABLE_VARIABLE, Settings
 from verispec_bench.errors import InfrastructureFailed, UnusableInput
 from verispec_bench.model import resolve_model
 from verispec_bench.scenario import Setup
-from verispec_bench.scenario.servers import DEFAULT_BASELINE, FlagValue
+from verispec_bench.scenario.servers import BASELINE, DEFAULT_BASELINE, FlagValue
 from verispec_bench.server.interpreter import Interpreter
 
 PLUGINS_VARIABLE = "VLLM_PLUGINS"
 RUNNER_VARIABLE = "VLLM_USE_V2_MODEL_RUNNER"
+COUNTERS_ONLY = {CONFIG_KEY: {"counters_only": True}}
+"""Settings of a baseline whose steps are timed."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +85,19 @@ def server_command(
             flags["additional-config"] = {CONFIG_KEY: spec.verispec.model_dump()}
         if spec.speculative.get("method") == "custom_class":
             _refuse_model_runner_v2(env)
+    counted = scenario.count_steps and arm == BASELINE
+    if counted:
+        flags["additional-config"] = COUNTERS_ONLY
+        _refuse_model_runner_v2(env)
+    plugin = counted or bool(spec and spec.plugin)
     # Development mode for /server_info, to read the settings back; the server listens on loopback only.
-    env |= {DISABLE_VARIABLE: "0" if spec and spec.plugin else "1", "VLLM_SERVER_DEV_MODE": "1"}
-    if spec and spec.plugin and not interpreter.has_plugin:
+    env |= {DISABLE_VARIABLE: "0" if plugin else "1", "VLLM_SERVER_DEV_MODE": "1"}
+    if plugin and not interpreter.has_plugin:
         raise InfrastructureFailed(
             f"the verispec plugin is not installed in the server's interpreter {interpreter.executable}; "
             f"run: {interpreter.executable} -m pip install --no-deps -e ."
         )
-    if spec and spec.plugin and "verispec" not in env[PLUGINS_VARIABLE].split(","):
+    if plugin and "verispec" not in env[PLUGINS_VARIABLE].split(","):
         raise UnusableInput(
             f"{PLUGINS_VARIABLE}={env[PLUGINS_VARIABLE]} locks verispec out; add it or unset the variable"
         )
@@ -132,7 +139,8 @@ def _refuse_model_runner_v2(env: dict[str, str]) -> None:
     value = env.get(RUNNER_VARIABLE, os.environ.get(RUNNER_VARIABLE, "0"))
     if value.lower() not in ("0", "false", ""):
         raise UnusableInput(
-            f"{RUNNER_VARIABLE}={value}: Model Runner V2 has no custom proposers; set it to 0 or unset it"
+            f"{RUNNER_VARIABLE}={value}: Model Runner V2 has no custom proposers, and verispec's clocks do not fit it; "
+            "set it to 0 or unset it"
         )
 
 

@@ -6,13 +6,14 @@ from verispec_bench.speedmodel.expectation import expected_tokens
 from verispec_bench.speedmodel.round import Round, WholeRequest, memory_bound_speedup
 
 
-def break_even(costs: Round, alpha: float, request: WholeRequest | None = None) -> dict[str, Any]:
+def break_even(costs: Round, alpha: float, request: WholeRequest | None = None, batch: float = 1) -> dict[str, Any]:
     """The figures of a setting, for JSON; None where something does not exist.
 
     Args:
         costs: of a round.
         alpha: acceptance of each draft, independent of the others.
         request: to say it from end to end too.
+        batch: requests whose rounds run side by side at these costs.
 
     """
     tokens = expected_tokens(alpha, costs.gamma)
@@ -24,6 +25,8 @@ def break_even(costs: Round, alpha: float, request: WholeRequest | None = None) 
         "round_ms": costs.ms,
         "token_ms": costs.ms / tokens,
         "speedup": costs.speedup(tokens),
+        "tokens_per_s": costs.goodput(tokens, batch),
+        "target_only_tokens_per_s": 1000 * batch / costs.target_ms,
         "break_even_tokens": costs.break_even_tokens(),
         "break_even_alpha": costs.break_even_alpha(),
         "break_even_verify_ms": costs.break_even_verify_ms(tokens),

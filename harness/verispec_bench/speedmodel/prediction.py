@@ -31,7 +31,12 @@ class Run:
         return self.work, self.seconds, self.tokens, self.rejected
 
 
-def predict(blocks: Mapping[str, Sequence[Mapping[str, Row]]], arm: str, baseline: str) -> list[dict[str, Any]]:
+def predict(
+    blocks: Mapping[str, Sequence[Mapping[str, Row]]],
+    arm: str,
+    baseline: str,
+    intervals: Mapping[str, tuple[float, float]],
+) -> list[dict[str, Any]]:
     """Step times and speedup of an arm in each cell, held out in its turn.
 
     What is predicted from: how many steps each server made, and what was in them. Acceptance is thus as measured, time
@@ -42,6 +47,7 @@ def predict(blocks: Mapping[str, Sequence[Mapping[str, Row]]], arm: str, baselin
     Args:
         blocks: of each closed-loop cell, the rows of cells.csv by arm.
         arm, baseline: who is compared.
+        intervals: of each cell, that of the measured speedup.
 
     Returns:
         One entry for each cell; none where there are too few cells, or a server did not count its steps.
@@ -78,6 +84,8 @@ def predict(blocks: Mapping[str, Sequence[Mapping[str, Row]]], arm: str, baselin
                 "baseline_step_ms": 1000 * base.seconds / base.work.steps,
                 "baseline_step_ms_predicted": 1000 * base_s / base.work.steps,
                 "speedup": ours.tokens / ours.seconds / base_rate,
+                "speedup_low": intervals[cell][0],
+                "speedup_high": intervals[cell][1],
                 "speedup_predicted": ours.tokens / ours_s / (base.tokens / base_s),
                 "speedup_oracle": ours.tokens / useful_s / base_rate if useful_s > 0 else None,
             }
@@ -86,17 +94,23 @@ def predict(blocks: Mapping[str, Sequence[Mapping[str, Row]]], arm: str, baselin
 
 
 def errors(predictions: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """How far off they are: relative errors of step times, median and p95, and how many speedups lie within 5%."""
+    """How far off they are.
+
+    Relative errors of step times, median and p95; how many speedups lie within 5%, and how many in the interval of the
+    measured one: what lies in there cannot be told from right.
+    """
     if not predictions:
         return None
     steps = [abs(p[f"{key}_predicted"] / p[key] - 1) for p in predictions for key in ("step_ms", "baseline_step_ms")]
     off = [abs(p["speedup_predicted"] / p["speedup"] - 1) for p in predictions]
+    within = [p["speedup_low"] <= p["speedup_predicted"] <= p["speedup_high"] for p in predictions]
     return {
         "cells": len(predictions),
         "step_error_median": float(np.median(steps)),
         "step_error_p95": float(np.percentile(steps, 95)),
         "speedup_error_median": float(np.median(off)),
         "speedup_within_5_percent": sum(error <= 0.05 for error in off),
+        "speedup_within_interval": sum(within),
     }
 
 

@@ -33,6 +33,10 @@ class Round:
         """S, where a round commits so many tokens on average."""
         return self.target_ms * tokens / self.ms
 
+    def goodput(self, tokens: float, batch: float) -> float:
+        """Committed tokens per second of so many requests, where a round commits so many for each of them."""
+        return 1000 * batch * tokens / self.ms
+
     def break_even_tokens(self) -> float:
         """The E[N] at which S = 1."""
         return self.ms / self.target_ms

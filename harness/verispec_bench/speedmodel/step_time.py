@@ -32,7 +32,7 @@ class Work:
     Attributes:
         steps: of the engine.
         rounds: steps that drafted and verified.
-        decoded: request-steps that decoded: tokens that were neither a first token nor an accepted draft.
+        decoded: request-steps that decoded.
         drafts: drafted tokens in the target's passes.
         prompt_tokens: that were read.
         kv_tokens: in the caches of decoding requests, summed over steps.
@@ -49,9 +49,10 @@ class Work:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Work | None":
         """Of a row of cells.csv; None where the server did not count its steps."""
-        if not row.get("engine_steps") or row.get("input_len_mean") is None:
+        if not row.get("engine_steps") or row.get("input_len_mean") is None or not row.get("tokens_per_step"):
             return None
-        decoded = row["total_output_tokens"] - row["completed"] - (row.get("accepted_tokens") or 0)
+        # A request's first token comes from the step that read its prompt.
+        decoded = row["total_output_tokens"] / row["tokens_per_step"] - row["completed"]
         context = row["input_len_mean"] + row["output_len_mean"] / 2
         return cls(
             steps=row["engine_steps"],

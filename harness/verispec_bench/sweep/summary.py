@@ -70,19 +70,22 @@ def summarise(results: ResultDirectory, complete: bool | None = None) -> dict[st
         "control": control_coverage(comparisons),
         "two_schedulers": schedulers,
         "slo": searches,
-        "prediction": _prediction(kept, names),
+        "prediction": _prediction(comparisons, kept),
         "step_costs": {
             name: server["step_costs"] for name, server in manifest["servers"].items() if server.get("step_costs")
         },
     }
 
 
-def _prediction(kept: dict[str, list[dict[str, Row]]], names: Sequence[str]) -> dict[str, Any] | None:
-    """The speed model's step times and speedups of closed-loop cells; None where there are too few of them."""
-    closed = {
-        cell: blocks for cell, blocks in kept.items() if blocks and blocks[0][BASELINE]["concurrency"] is not None
+def _prediction(comparisons: Sequence[dict[str, Any]], kept: dict[str, list[dict[str, Row]]]) -> dict[str, Any] | None:
+    """The speed model's step times and speedups of valid closed-loop cells; None where there are too few of them."""
+    intervals: dict[str, dict[str, tuple[float, float]]] = {}
+    for c in comparisons:
+        if c["baseline"] == BASELINE and c["valid"] and c["concurrency"] is not None:
+            intervals.setdefault(c["arm"], {})[c["cell"]] = (c["speedup_low"], c["speedup_high"])
+    found = {
+        arm: predict({cell: kept[cell] for cell in valid}, arm, BASELINE, valid) for arm, valid in intervals.items()
     }
-    found = {name: predict(closed, name, BASELINE) for name in names if name != BASELINE}
     cells = [cell for of_arm in found.values() for cell in of_arm]
     return {"cells": cells, "errors": {name: errors(of_arm) for name, of_arm in found.items()}} if cells else None
 

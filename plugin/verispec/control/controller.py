@@ -96,8 +96,8 @@ class Controller:
     Args:
         settings: what it is to reach.
         calibration: costs of steps that were measured earlier.
-        most_step_tokens: that the scheduler puts into a step (max_num_batched_tokens); with more, some requests would
-            have to wait for the drafts of others.
+        most_step_tokens: that the scheduler puts into a step (max_num_batched_tokens); with more, some that
+            decode would have to wait for the drafts of others.
 
     """
 

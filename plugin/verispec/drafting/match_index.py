@@ -143,7 +143,8 @@ def find_matches(
             length, limit = 0, min(end, size, max_match)
             while length < limit and chains.tokens[end - 1 - length] == history[size - 1 - length]:
                 length += 1
-            if n <= length < found_before:  # shorter: another n-gram of the same hash; longer: the other chain has it
+            # Shorter: another n-gram of the same hash. Longer: the other chain has it, or went no further.
+            if n <= length < found_before:
                 ends[found], lengths[found] = end, length
                 found += 1
             end = chains.older[chain, end - 1]

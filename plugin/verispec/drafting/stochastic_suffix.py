@@ -31,7 +31,7 @@ class StochasticSuffixDrafter(SuffixDrafter):
     """
 
     def __init__(self, sharpness: float = 1.0, **options: int) -> None:
-        if not isinstance(sharpness, int | float) or not sharpness > 0:
+        if isinstance(sharpness, bool) or not isinstance(sharpness, int | float) or not sharpness > 0:
             raise DrafterError(f"sharpness: {sharpness!r} is no positive number")
         self._sharpness = float(sharpness)  # of another type it would be compiled for anew
         self._random = np.random.default_rng()

@@ -1,8 +1,8 @@
 """Suffix lookup: what followed when a text ended like this before?
 
 The texts are the request's own history and the recent answers to others of its tenant. The draft is what most followed
-the longest earlier occurrences of the history's end (the idea of SuffixDecoding, 2411.04975). It is a function of
-these texts: a point mass, with no q.
+earlier occurrences of the history's end, the longer ones counting more (the idea of SuffixDecoding, 2411.04975). It is
+a function of these texts: a point mass, with no q.
 """
 
 from collections.abc import Collection, Sequence
@@ -107,5 +107,5 @@ class SuffixDrafter:
 
 def _check_at_least(least: int, **options: int) -> None:
     for name, value in options.items():
-        if not isinstance(value, int) or value < least:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise DrafterError(f"{name}: {value!r} is no whole number of at least {least}")

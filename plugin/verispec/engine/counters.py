@@ -19,7 +19,10 @@ class Counters:
         rows_without_draft_probs: drafts whose q went missing, verified as point masses (exact, but accepts less).
         rule_seconds: time spent in verifying their drafts, the target's softmax included; on GPUs the launching of it.
         draft_seconds: time spent in proposing drafts, by whichever drafter.
-        verify_seconds, decode_seconds: forward passes of steps with drafts, and of all others.
+        verify_passes, verify_seconds: forward passes of steps with drafts that read no prompt.
+        decode_passes, decode_seconds: those without drafts that read no prompt.
+        prompt_passes, prompt_seconds: those that read prompts, whatever they did besides. A prompt's last token alone
+            looks like decoding.
         overhead_seconds: what the steps took beside: vLLM's own sampling and bookkeeping.
         failed_rows: requests that were ended because the target's logits were not numbers.
 
@@ -35,8 +38,12 @@ class Counters:
     rows_without_draft_probs: int = 0
     rule_seconds: float = 0.0
     draft_seconds: float = 0.0
+    verify_passes: int = 0
     verify_seconds: float = 0.0
+    decode_passes: int = 0
     decode_seconds: float = 0.0
+    prompt_passes: int = 0
+    prompt_seconds: float = 0.0
     overhead_seconds: float = 0.0
     failed_rows: int = 0
 

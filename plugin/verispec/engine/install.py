@@ -174,7 +174,12 @@ def install(vllm_config: Any) -> None:
     seams.check_version()
     settings = Settings.from_additional_config(vllm_config.additional_config)
     speculative = vllm_config.speculative_config is not None
-    needed = seams.SPECULATIVE_SEAMS if speculative else seams.KEYED_SEAMS
+    if settings.counters_only and (speculative or vllm_config.parallel_config.world_size > 1):
+        raise ValueError(
+            "--additional-config: verispec.counters_only: is for a server without --speculative-config, in one process"
+        )
+    target_only = seams.TIMING_SEAMS if settings.counters_only else seams.KEYED_SEAMS
+    needed = seams.SPECULATIVE_SEAMS if speculative else target_only
     wanted = [seam for seam in needed if current_platform.is_cpu() or not seam.cpu_only]
     for seam in wanted:
         seam.check()

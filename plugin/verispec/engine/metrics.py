@@ -35,11 +35,13 @@ class PluginMetrics(Collector):
             return
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics; none of a process in which the plugin does not speculate."""
-        workers = {str(i): w for i, w in enumerate(self._status["workers"]) if w and w["fallback"]}
-        yield from _fallback({engine: worker["fallback"] for engine, worker in workers.items()})
-        yield from _counters({engine: worker["counters"] for engine, worker in workers.items()})
-        controls = {engine: worker["control"] for engine, worker in workers.items() if worker["control"]}
+        """All metrics; of a process in which the plugin does not speculate, its counters if it is there to count."""
+        workers = {str(i): worker for i, worker in enumerate(self._status["workers"]) if worker}
+        drafting = {engine: worker for engine, worker in workers.items() if worker["fallback"]}
+        counting = {engine: worker for engine, worker in workers.items() if worker["settings"]["counters_only"]}
+        yield from _fallback({engine: worker["fallback"] for engine, worker in drafting.items()})
+        yield from _counters({engine: worker["counters"] for engine, worker in (drafting | counting).items()})
+        controls = {engine: worker["control"] for engine, worker in drafting.items() if worker["control"]}
         yield from _counters({engine: _control(control) for engine, control in controls.items()})
         yield from _counters({str(i): commits for i, commits in enumerate(self._status["commits"]) if commits})
 

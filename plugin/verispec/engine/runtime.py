@@ -26,7 +26,7 @@ class Runtime:
     """Settings and state that the adapters of one process share.
 
     Attributes:
-        speculative: false in a target-only server, which only draws seeded requests by their keys.
+        speculative: false in a target-only server, which only draws seeded requests by their keys, or counts.
         can_skip_drafting: false under async scheduling, where vLLM schedules as many drafts before they are made.
         identity: what the costs of steps depend on.
         costs: of steps, as the settings' calibration tells them; None: they are learned.

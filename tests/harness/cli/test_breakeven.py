@@ -21,6 +21,31 @@ def test_a_win_and_a_loss_differ_in_the_exit_code():
     assert json.loads(loses.stdout)["speedup"] == pytest.approx(0.67, abs=5e-3)
 
 
+def test_measured_survival_stands_in_the_place_of_alpha():
+    """1 + .8 + .6 + .2 = 2.6 tokens in a round of 1.5 + 21 + 1.5 ms, against one in 20; four requests side by side."""
+    result = verispec("breakeven", "--survival=.8,.6,.2", "--batch=4", *ASSISTANT[2:], "--draft-ms=.5", "--json")
+    found = json.loads(result.stdout)
+    assert found["expected_tokens"] == pytest.approx(2.6)
+    assert found["round_ms"] == pytest.approx(1.5 + 21 + 1.5)
+    assert found["speedup"] == pytest.approx(20 * 2.6 / 24)
+    assert found["tokens_per_s"] == pytest.approx(4 * 2.6 / 0.024)
+    assert found["target_only_tokens_per_s"] == pytest.approx(200)
+
+
+@pytest.mark.parametrize(
+    ("survival", "further", "said"),
+    [
+        (".8,x", [], "are no numbers with commas between"),
+        (".6,.8", [], "each is a share of those before it"),
+        (".8,.6", ["--gamma", "2"], "leave them out"),
+    ],
+)
+def test_survival_that_is_none_is_refused(survival, further, said):
+    result = verispec("breakeven", f"--survival={survival}", *further, *ASSISTANT[2:])
+    assert result.returncode == 2
+    assert said in " ".join(result.stderr.split())
+
+
 def test_the_page_is_written_with_and_without_a_setting(tmp_path):
     for name, setting in (("own.html", ASSISTANT), ("worked.html", [])):
         result = verispec("breakeven", *setting, "--html", tmp_path / name)

@@ -20,7 +20,8 @@ VARIABLE = run(speculated(9, 5, [(2, 3), (0, 1), (1, 1)]), speculated(4, 2, [(3,
 """Rounds that keep 2 of 3, 0 of 1, 1 of 1 drafts, and 3 of 3."""
 UNEVEN = run(speculated(4, 1, [(3, 5)]), speculated(6, 4, [(1, 5), (1, 5), (0, 5), (0, 5)]))
 """A round that keeps 3 drafts, and four that keep 2 together."""
-STEPS = {"draft_s": 1.0, "rule_s": 0.5, "verify_pass_s": 4.0, "decode_pass_s": 2.0, "other_s": 0.5}
+STEPS = {"draft_s": 1.0, "rule_s": 0.5, "verifying_s": 4.0, "decoding_s": 1.5, "prompts_s": 0.5,
+         "other_s": 0.5}  # fmt: skip
 PHASES = {"request_queue_s": 1.0, "request_prefill_s": 3.0, "request_decode_s": 6.0, "finished_requests": 4.0}
 SERVED = sampled((False, 1, 9, 0.9), (True, 4, 0, 0.25), (True, 2, 3, 0.75), (True, 0, 3, 0.5))
 CACHE = run(
@@ -128,15 +129,18 @@ CASES = [
     ("verify_steps", counted(verify_steps=50.0), 50),
     ("step_draft_s", counted(draft_s=1.5), 1.5),
     ("step_rule_s", counted(rule_s=1.5), 1.5),
-    ("step_verify_pass_s", counted(verify_pass_s=1.5), 1.5),
-    ("step_decode_pass_s", counted(decode_pass_s=1.5), 1.5),
+    ("step_verify_pass_s", counted(verifying_s=1.5), 1.5),
+    ("step_decode_pass_s", counted(decoding_s=1.5), 1.5),
+    ("step_prompt_pass_s", counted(prompts_s=1.5), 1.5),
     ("step_other_s", counted(other_s=1.5), 1.5),
     ("step_draft_share", counted(**STEPS), 0.125),
     ("step_rule_share", counted(**STEPS), 0.0625),
     ("step_verify_pass_share", counted(**STEPS), 0.5),
-    ("step_decode_pass_share", counted(**STEPS), 0.25),
+    ("step_decode_pass_share", counted(**STEPS), 0.1875),
+    ("step_prompt_pass_share", counted(**STEPS), 0.0625),
     ("step_other_share", counted(**STEPS), 0.0625),
-    ("verify_pass_ms", counted(verify_pass_s=4.0, verify_steps=50.0), 80.0),
+    ("verify_pass_ms", counted(verifying_s=4.0, verifying_passes=50.0), 80.0),
+    ("decode_pass_ms", counted(decoding_s=2.0, decoding_passes=50.0), 40.0),
     ("server_queue_ms", counted(**PHASES), 250.0),
     ("queue_share", counted(**PHASES), 0.1),
     ("prefill_share", counted(**PHASES), 0.3),

@@ -1,5 +1,7 @@
 """The page works from a file: its scripts run without complaint, and compute what Python does."""
 
+import re
+
 from tests.harness.report.browser import needs_browser, opened
 from verispec_bench.report.break_even import write_break_even
 from verispec_bench.speedmodel import WORKED, break_even
@@ -31,6 +33,15 @@ def test_a_setting_in_the_address_is_taken(tmp_path):
     opened_page = opened(page, setting)[0]
     assert "1.75× — speculation wins" in opened_page
     assert "105 ms → 62 ms" in opened_page  # the wait is in both
+
+
+@needs_browser
+def test_a_pass_over_drafts_that_was_faster_than_without_makes_no_wild_curve(tmp_path):
+    page = write_break_even(tmp_path / "page.html", worked_presets())
+    costs = "target_ms=69&draft_ms=0&verify_ms=62&overhead_ms=0&batch=7"
+    shown = opened(page, f"#alpha=0.5&gamma=3&{costs}&queue_ms=0&prefill_ms=0&tokens=10")[0]
+    by_batch = re.findall(r'<polyline[^>]*points="([^"]*)"', shown)[2]
+    assert len({point.split(",")[1] for point in by_batch.split()}) == 1
 
 
 def test_nothing_is_fetched_from_elsewhere(tmp_path):

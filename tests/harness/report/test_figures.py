@@ -13,7 +13,7 @@ CELL = {
     "workload": "chat", "concurrency": 4, "arm": "x", "max_num_seqs": 16,
     "accepted_per_round": {"0": 30, "1": 25, "2": 30},
     "conditional_acceptance_rates": [0.65, 0.55, 0.1], "step_draft_share": 0.1, "step_verify_pass_share": 0.6,
-    "step_rule_share": 0.1, "step_decode_pass_share": None, "step_other_share": 0.2,
+    "step_rule_share": 0.1, "step_decode_pass_share": None, "step_prompt_pass_share": 0.0, "step_other_share": 0.2,
     "spec_decode_acceptance_rate": 60.0, "committed_tokens_per_device_second": 50.0, "committed_tokens_per_gib": 9.0,
 }  # fmt: skip
 COSTS = {"tokens": [1, 2, 8, 32], "seconds": [0.05, 0.06, 0.06, 0.12], "steps": [9, 9, 9, 9], "kv_token_s": 0.0,
@@ -44,9 +44,20 @@ def test_a_pass_costs_what_its_tokens_and_requests_do():
 
 def test_the_oracle_stands_beside_the_speedup():
     summary = {"comparisons": [comparison()], "prediction": {"cells": [PREDICTED], "errors": {}}}
-    [axes] = draw_speedup(summary).axes
+    figure = draw_speedup(summary)
+    [axes] = figure.axes
     assert [3.9, 1.6] in [[*line.get_xdata(), *line.get_ydata()] for line in axes.lines]
-    assert "had no rejected draft been verified" in [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "had no rejected draft been verified" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_several_arms_have_a_panel_for_each_workload_and_a_look_each():
+    arms = [comparison(arm=arm, workload=workload) for workload in ("chat", "code-edit", "prose") for arm in "xy"]
+    figure = draw_speedup({"comparisons": arms})
+    assert [axes.get_title(loc="left") for axes in figure.axes if axes.axison] == ["chat", "code-edit", "prose"]
+    assert [bool(axes.get_xlabel()) for axes in figure.axes if axes.axison] == [False, True, True]
+    handles = figure.legends[0].legend_handles
+    assert [handle.get_label() for handle in handles] == ["x", "y"]
+    assert len({(handle.get_color(), handle.get_marker()) for handle in handles}) == 2
 
 
 def test_the_map_has_a_field_for_each_cell_in_its_verdicts_color():

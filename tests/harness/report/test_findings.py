@@ -1,7 +1,6 @@
 """What a sweep found beside its comparisons, in words."""
 
 from verispec_bench.report.findings import finding_lines
-from verispec_bench.report.table import line_label, load_label, setting_label, where
 
 
 def test_what_was_not_measured_is_not_said():
@@ -40,23 +39,3 @@ def test_control_schedulers_and_searches_have_a_line_each():
         "within the goodput, chat, x: at least 4.2/s, less than 5.9/s, 1.50 times the baseline's",
         "within the goodput, chat, y: at least 8/s (not to be believed: a stranger)",
     ]
-
-
-CELL = {
-    "workload": "chat", "arm": "x", "baseline": "target-only", "concurrency": 4, "request_rate": None,
-    "trace_speed": None, "input_len": None, "output_len": 96, "temperature": 0.0, "max_num_seqs": 16, "dtype": "auto",
-}  # fmt: skip
-
-
-def test_a_comparison_is_named_by_what_tells_it_from_the_others():
-    hot, default = CELL | {"temperature": 0.8}, CELL | {"baseline": "deployment-default"}
-    assert where(CELL, [CELL]) == "chat, c=4, x"
-    assert where(hot, [CELL, hot]) == "chat, c=4, t 0.8, x"
-    assert where(default, [CELL, default]) == "chat, c=4, x against deployment-default"
-    assert setting_label(CELL, [CELL, CELL | {"max_num_seqs": 8, "input_len": 512}]) == "limit 16"
-    assert line_label(CELL, [CELL, CELL | {"arm": "y"}]) == "chat, x"
-
-
-def test_loads_of_all_kinds_have_a_label():
-    loads = [{"concurrency": 4}, {"concurrency": None, "request_rate": 2.5}, {"concurrency": None, "trace_speed": 2.0}]
-    assert [load_label(CELL | load) for load in loads] == ["c=4", "2.5/s", "trace x2"]

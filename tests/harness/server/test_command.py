@@ -51,6 +51,16 @@ def test_arms_differ_in_speculation_alone():
     assert arm.env["A"] == "1"
 
 
+def test_the_steps_of_the_baseline_may_be_counted_and_of_its_control_never():
+    spec = scenario().model_copy(update={"count_steps": True, "control": True})
+    baseline, control = (server_command(spec, name, interpreter(), 8000) for name in ("target-only", "control"))
+    assert baseline.argv[:-2] == control.argv
+    assert json.loads(baseline.argv[-1]) == {"verispec": {"counters_only": True}}
+    assert (baseline.env["VERISPEC_DISABLE"], control.env["VERISPEC_DISABLE"]) == ("0", "1")
+    with pytest.raises(InfrastructureFailed, match="plugin is not installed"):
+        server_command(spec, "target-only", interpreter(has_plugin=False), 1)
+
+
 def test_plugin_settings_travel_in_additional_config():
     argv = server_command(scenario(verispec={"drafter": "suffix"}), "ours", interpreter(), 1).argv
     settings = json.loads(argv[argv.index("--additional-config") + 1])

@@ -7,9 +7,9 @@ from verispec_bench.speedmodel.presets import measured_presets, worked_presets
 KEY = {"workload": "chat", "concurrency": 4, "input_len": None, "output_len": 96, "temperature": 0, "max_num_seqs": 8,
        "dtype": "float32"}  # fmt: skip
 ARM = KEY | {
-    "spec_decode_num_drafts": 100, "draft_tokens": 300, "verify_steps": 50, "verify_pass_ms": 80.0, "step_draft_s": 0.3,
-    "step_rule_s": 0.1, "step_other_s": 0.05, "spec_decode_acceptance_length": 2.0, "batch_size_mean": 3.5,
-    "median_ttft_ms": 200.0, "output_len_mean": 90.0,
+    "spec_decode_num_drafts": 100, "draft_tokens": 300, "engine_steps": 60, "verify_steps": 50, "verify_pass_ms": 80.0,
+    "step_draft_s": 0.36, "step_rule_s": 0.1, "step_other_s": 0.06, "step_prompt_pass_s": 0.2,
+    "spec_decode_acceptance_length": 2.0, "batch_size_mean": 3.5, "median_ttft_ms": 200.0, "output_len_mean": 90.0,
 }  # fmt: skip
 COMPARED = KEY | {"arm": "x", "baseline": "target-only", "valid": True, "speedup": 1.3, "speedup_low": 1.1,
                   "speedup_high": 1.5}  # fmt: skip
@@ -35,6 +35,8 @@ def test_a_cell_is_read_as_a_round():
     "changed",
     [
         {"arm": ARM | {"verify_pass_ms": None}},
+        {"arm": ARM | {"step_rule_s": None}},
+        {"arm": ARM | {"step_prompt_pass_s": None}},
         {"median_itl_ms": None},
         {"compared": COMPARED | {"valid": False}},
         {"compared": COMPARED | {"concurrency": None}},
@@ -43,6 +45,25 @@ def test_a_cell_is_read_as_a_round():
 )
 def test_what_was_not_measured_is_not_offered(changed):
     assert measured_presets(summary(**changed)) == []
+
+
+def test_where_the_steps_of_the_baseline_were_counted_its_own_clock_is_believed():
+    [found] = measured_presets(summary(decode_pass_ms=50.0, step_other_s=0.2, engine_steps=100))
+    assert found["target_ms"] == pytest.approx(52.0)
+
+
+def test_a_part_that_took_no_time_is_no_reason_to_leave_a_cell_out():
+    assert measured_presets(summary(arm=ARM | {"step_rule_s": 0.0}))
+
+
+def test_cells_that_differ_in_a_setting_have_names_of_their_own():
+    warm = {"temperature": 0.8}
+    both = summary()
+    both["arms"] = {name: [*cells, cells[0] | warm] for name, cells in both["arms"].items()}
+    both["comparisons"].append(COMPARED | warm)
+    assert [found["name"] for found in measured_presets(both)] == [
+        "chat, c=4, t 0, x: as measured", "chat, c=4, t 0.8, x: as measured"
+    ]  # fmt: skip
 
 
 def test_the_worked_scenarios_are_offered():

@@ -112,6 +112,7 @@ def test_a_history_that_has_shrunk_starts_afresh():
         ({"min_match": 9, "max_match": 8}, "max_match"),
         ({"memory_tokens": 64.0}, "memory_tokens"),
         ({"min_match": "2"}, "min_match"),
+        ({"min_match": True}, "min_match"),
         ({"max_candidates": 0}, "max_candidates"),
         ({"memory_tokens": -1}, "memory_tokens"),
         ({"max_tenants": 0}, "max_tenants"),

@@ -94,6 +94,14 @@ def test_a_runner_without_speculation_that_names_verispec_draws_seeded_requests_
     assert [seam for seam in seams.SPECULATIVE_SEAMS if seam.active] == list(seams.KEYED_SEAMS)
 
 
+def test_a_runner_without_speculation_may_be_counted_and_left_alone(monkeypatch):
+    additional = {"verispec": {"counters_only": True}}
+    built(V1, monkeypatch, config(speculative=False, additional=additional), install.watch_model_runner)
+    assert [seam for seam in seams.SPECULATIVE_SEAMS if seam.active] == list(seams.TIMING_SEAMS)
+    with pytest.raises(ValueError, match=r"verispec\.counters_only: is for a server without --speculative-config"):
+        install.install(config(additional=additional))
+
+
 def refuses_min_p(monkeypatch, vllm_config) -> bool:
     """Whether an input processor still knows that the server speculates: it refuses min_p and logit_bias then."""
     from vllm.v1.engine.input_processor import InputProcessor

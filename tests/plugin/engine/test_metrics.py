@@ -73,6 +73,14 @@ def test_workers_without_the_plugin_or_without_speculation_have_no_metrics(statu
     assert {key[1] for key in found} == {"2"}
 
 
+def test_a_worker_without_speculation_that_counts_has_its_counters(monkeypatch):
+    monkeypatch.setattr(runtime, "_current", None)
+    runtime.start(Settings(counters_only=True), speculative=False).counters.decode_passes = 7
+    found = samples(collector(runtime.status()))
+    assert found["verispec:decode_passes_total", "0"] == 7
+    assert ("verispec:drafting", "0") not in found
+
+
 def test_an_engine_that_does_not_answer_is_described_by_its_last_word(status, monkeypatch):
     monkeypatch.setattr(metrics, "TIMEOUT_S", 0.05)
     delays = iter([0, 10])

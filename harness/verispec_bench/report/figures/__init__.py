@@ -17,7 +17,7 @@ from verispec_bench.report.figures.prediction import draw_prediction
 from verispec_bench.report.figures.step_split import draw_step_split
 from verispec_bench.report.figures.style import STYLE
 
-__all__ = ["FIGURES", "draw_figures"]
+__all__ = ["FIGURES", "SAYS", "draw_figures"]
 
 FIGURES: dict[str, Callable[[dict[str, Any]], Figure | None]] = {
     "envelope": draw_envelope,
@@ -31,6 +31,20 @@ FIGURES: dict[str, Callable[[dict[str, Any]], Figure | None]] = {
     "prediction": draw_prediction,
     "drafter_frontier": draw_frontier,
 }
+
+SAYS = {
+    "envelope": "Map of where speculation wins, by workload and load",
+    "speedup_vs_batch": "Speedup with intervals against batch size",
+    "p50_tpot_vs_batch": "Ratio of p50 time per output token against batch size",
+    "p95_tpot_vs_batch": "Ratio of p95 time per output token against batch size",
+    "acceptance": "Distribution of accepted drafts per round",
+    "positions": "Acceptance by position in the draft",
+    "step_split": "Where the time of steps goes",
+    "pass_cost": "What a verifying pass costs, by draft window and batch size",
+    "prediction": "Speedup predicted against measured",
+    "drafter_frontier": "Committed tokens per second and per GiB against the share of drafts kept",
+}
+"""What a figure shows, for those who do not see it."""
 
 
 def draw_figures(summary: dict[str, Any], directory: Path) -> list[Path]:

@@ -5,8 +5,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
+from verispec_bench.labels import cell_label
 from verispec_bench.report.figures.style import subplots
-from verispec_bench.report.table import load_label
 
 
 def draw_acceptance(summary: dict[str, Any]) -> Figure | None:
@@ -23,7 +23,7 @@ def draw_acceptance(summary: dict[str, Any]) -> Figure | None:
             rounds = sum(histogram.values())
             offset = 0.8 * (index - (len(lines) - 1) / 2) / len(lines)
             axes.bar([kept + offset for kept in histogram], [count / rounds for count in histogram.values()],
-                     width=0.8 / len(lines), label=f"{load_label(cell)}, {cell['arm']}")  # fmt: skip
+                     width=0.8 / len(lines), label=f"{cell_label(cell, cells)}, {cell['arm']}")  # fmt: skip
         axes.set_title(workload, loc="left")
         axes.set_xlabel("drafts kept in a round (0: only the repair)")
         axes.xaxis.set_major_locator(FixedLocator(range(200)))

@@ -5,8 +5,9 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from verispec_bench.labels import load_label, setting_label
 from verispec_bench.report.figures.style import subplots
-from verispec_bench.report.table import load_label, number, setting_label, verdict
+from verispec_bench.report.table import number, verdict
 
 COLORS = {"wins": "#c8e6c9", "even": "#eeeeee", "loses": "#ffccbc", "invalid": "#fff9c4"}
 

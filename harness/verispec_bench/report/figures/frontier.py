@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from verispec_bench.labels import cell_label
 from verispec_bench.report.figures.style import subplots
-from verispec_bench.report.table import load_label, setting_label
 from verispec_bench.scenario import BASELINE
 
 Cell = dict[str, Any]
@@ -56,7 +56,7 @@ def _panels(summary: dict[str, Any]) -> dict[str, Panel]:
     panels: dict[str, Panel] = {}
     for arm, cells in summary["arms"].items():
         for cell in cells:
-            name = ", ".join(filter(None, (cell["workload"], load_label(cell), setting_label(cell, every))))
+            name = f"{cell['workload']}, {cell_label(cell, every)}"
             panel = panels.setdefault(name, Panel())
             if arm == BASELINE:
                 panel.baseline = cell

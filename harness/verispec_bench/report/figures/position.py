@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from verispec_bench.labels import cell_label
 from verispec_bench.report.figures.style import subplots
-from verispec_bench.report.table import load_label
 
 DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 LEAST_ROUNDS = 20
@@ -22,12 +22,14 @@ def draw_positions(summary: dict[str, Any]) -> Figure | None:
         return None
     workloads = list(dict.fromkeys(cell["workload"] for cell in cells))
     arms = {arm: f"C{index}" for index, arm in enumerate(dict.fromkeys(cell["arm"] for cell in cells))}
-    loads = dict(zip(dict.fromkeys(load_label(cell) for cell in cells), cycle(DASHES), strict=False))
+    loads = dict(zip(dict.fromkeys(cell_label(cell, cells) for cell in cells), cycle(DASHES), strict=False))
     figure, panels = subplots(1, len(workloads), figsize=(7.5, 3.7), sharey=True, squeeze=False)
     for axes, workload in zip(panels[0], workloads, strict=True):
         for cell in (cell for cell in cells if cell["workload"] == workload):
             rates = cell["conditional_acceptance_rates"][: _reached(cell)]
-            axes.plot(range(1, len(rates) + 1), rates, color=arms[cell["arm"]], linestyle=loads[load_label(cell)])
+            axes.plot(
+                range(1, len(rates) + 1), rates, color=arms[cell["arm"]], linestyle=loads[cell_label(cell, cells)]
+            )
         axes.set_title(workload, loc="left")
         axes.set_xlabel("position in the draft")
         axes.set_ylim(0, 1.02)

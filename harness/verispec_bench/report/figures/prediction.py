@@ -4,7 +4,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from verispec_bench.report.figures.style import subplots
+from verispec_bench.report.figures.style import MARKERS, subplots
 
 
 def draw_prediction(summary: dict[str, Any]) -> Figure | None:
@@ -20,8 +20,8 @@ def draw_prediction(summary: dict[str, Any]) -> Figure | None:
     axes.plot([low, high], [low, high], color="black", linewidth=1)
     for index, arm in enumerate(dict.fromkeys(cell["arm"] for cell in cells)):
         of_arm = [cell for cell in cells if cell["arm"] == arm]
-        axes.plot([c["speedup"] for c in of_arm], [c["speedup_predicted"] for c in of_arm], "o", color=f"C{index}",
-                  alpha=0.8, label=arm)  # fmt: skip
+        measured, predicted = ([cell[key] for cell in of_arm] for key in ("speedup", "speedup_predicted"))
+        axes.scatter(measured, predicted, color=f"C{index}", marker=MARKERS[index % len(MARKERS)], alpha=0.8, label=arm)
     axes.set_xlim(low, high)
     axes.set_ylim(low, high)
     axes.set_xlabel("speedup measured")

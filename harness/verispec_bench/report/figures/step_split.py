@@ -4,25 +4,26 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from verispec_bench.labels import where
 from verispec_bench.report.figures.style import subplots
-from verispec_bench.report.table import load_label
 
 PARTS = {
     "step_draft_share": ("draft", "C0"),
-    "step_verify_pass_share": ("target's pass over drafts", "C1"),
+    "step_verify_pass_share": ("pass over drafts", "C1"),
+    "step_decode_pass_share": ("pass without drafts", "C4"),
+    "step_prompt_pass_share": ("pass with prompts", "C7"),
     "step_rule_share": ("rule", "C2"),
-    "step_decode_pass_share": ("target's pass without drafts", "C7"),
-    "step_other_share": ("other", "C8"),
+    "step_other_share": ("other", "#dddddd"),
 }
 
 
 def draw_step_split(summary: dict[str, Any]) -> Figure | None:
     """A bar for each arm and cell whose server has the plugin's clocks."""
-    cells = [c for arm in summary["arms"].values() for c in arm if c.get("step_verify_pass_share") is not None]
+    cells = [c for arm in summary["arms"].values() for c in arm if c.get("step_prompt_pass_share") is not None]
     if not cells:
         return None
     figure, axes = subplots(figsize=(7.5, 0.9 + 0.34 * len(cells)))
-    labels = [f"{cell['workload']}, {load_label(cell)}, {cell['arm']}" for cell in cells]
+    labels = [where(cell, cells) for cell in cells]
     left = [0.0] * len(cells)
     for key, (name, color) in PARTS.items():
         shares = [cell[key] or 0.0 for cell in cells]

@@ -34,6 +34,7 @@ class Bill(BaseModel):
     Attributes:
         source: where they were measured.
         target: a pass of the target.
+        prompt_token_s: of a token of a prompt, all told; None: as of any token, and what it then has in the cache.
         overhead_s: all else in a step.
         drafters: what drafting adds to a step, by the drafter's name in the traces; its tokens are those of the step.
 
@@ -43,8 +44,15 @@ class Bill(BaseModel):
 
     source: str
     target: Cost
+    prompt_token_s: float | None = Field(default=None, ge=0)
     overhead_s: float = Field(ge=0)
     drafters: dict[str, Cost]
+
+    def reading_s(self, tokens: Numbers) -> Floats:
+        """Seconds of a step that reads so many tokens of prompts."""
+        if self.prompt_token_s is None:
+            return self.target.seconds(tokens, tokens) + self.overhead_s
+        return self.target.seconds(0.0, 0.0) + self.prompt_token_s * tokens + self.overhead_s
 
     @classmethod
     def read(cls, path: Path) -> "Bill":

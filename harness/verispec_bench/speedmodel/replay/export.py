@@ -69,13 +69,17 @@ def _lengths(committed: Iterable[int]) -> list[int]:
 
 
 def _bill(rows: Sequence[Row], arms: Sequence[str], path: Path) -> Bill:
-    """As fitted to the sweep's runs: passes cost what the mean token in them does, and drafting what its clock says."""
+    """As fitted to the sweep's runs.
+
+    A pass costs what the mean token in it does. A drafter costs what its clock says, in each step, and what the server
+    takes longer for a round.
+    """
     told = [(row, work) for row in rows if (work := Work.of(row))]
     if not told:
         raise UnusableInput(f"{path}: its servers did not count their steps, so that nothing can be priced")
     times = StepTime.fitted(
         [work for _, work in told],
-        [float(row["duration"]) for row, _ in told],
+        [float(row["duration"]) - (row.get("step_draft_s") or 0.0) for row, _ in told],
         [(row["cell"], row["block"]) for row, _ in told],
     )
     decoded, drafts = (sum(getattr(work, name) for _, work in told) for name in ("decoded", "drafts"))
@@ -83,8 +87,11 @@ def _bill(rows: Sequence[Row], arms: Sequence[str], path: Path) -> Bill:
     return Bill(
         source=f"fitted to the runs of {path}",
         target=Cost(kv_s=times.kv_token_s, token_s=token_s, step_s=times.step_s),
+        prompt_token_s=times.prompt_token_s,
         overhead_s=0.0,
-        drafters={arm: Cost(step_s=_draft_s([row for row, _ in told if row["arm"] == arm])) for arm in arms},
+        drafters={
+            arm: Cost(step_s=_draft_s([row for row, _ in told if row["arm"] == arm]) + times.round_s) for arm in arms
+        },
     )
 
 

@@ -25,7 +25,7 @@ def identical_batches(traces: Sequence[Trace], plans: Sequence[Plan], bill: Bill
 
 def _prefill(traces: Sequence[Trace], bill: Bill, batch: int) -> Floats:
     prompt = batch * np.array([trace.prompt_tokens for trace in traces], dtype=np.float64)
-    return bill.target.seconds(prompt, prompt) + bill.overhead_s
+    return bill.reading_s(prompt)
 
 
 def _served_without(traces: Sequence[Trace], bill: Bill, batch: int) -> Floats:
@@ -88,7 +88,7 @@ def _tokens_per_second(queue: Sequence[tuple[Trace, Plan]], bill: Bill, batch: i
     prompts = np.array([trace.prompt_tokens for trace, _ in queue])
     rows, waiting = np.arange(batch), batch
     at = np.zeros(len(queue), dtype=np.int64)
-    seconds = _reading(prompts[rows], bill)
+    seconds = float(bill.reading_s(float(prompts[rows].sum())))
     tokens = 0
     while True:
         here = at[rows]
@@ -111,10 +111,4 @@ def _tokens_per_second(queue: Sequence[tuple[Trace, Plan]], bill: Bill, batch: i
             return tokens / seconds
         new = np.arange(waiting, waiting + int(ended.sum()))
         rows[ended], waiting = new, waiting + len(new)
-        seconds += _reading(prompts[new], bill)
-
-
-def _reading(prompts: NDArray[np.int64], bill: Bill) -> float:
-    """Seconds to read these prompts, in one pass."""
-    total = float(prompts.sum())
-    return float(bill.target.seconds(total, total)) + bill.overhead_s
+        seconds += float(bill.reading_s(float(prompts[new].sum())))

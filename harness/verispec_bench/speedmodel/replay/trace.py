@@ -5,8 +5,8 @@ A file holds a JSON object a line, gzipped or not:
     {"id": "…", "prompt_token_ids": […], "generated_token_ids": […],
      "NAME_step_length": [tokens of a step that starts at this position with NAME's drafts, the bonus included], …}
 
-Lengths at positions that a list does not reach are 1. In the place of the ids there may be their numbers, prompt_tokens
-and generated_tokens: then no selector can look at the text.
+Lengths at positions that a list does not reach are 1. Answers without a token are left out. In the place of the ids
+there may be their numbers, prompt_tokens and generated_tokens: then no selector can look at the text.
 """
 
 import gzip
@@ -59,9 +59,12 @@ def read_traces(path: Path, limit: int | None = None) -> list[Trace]:
         if not line.strip():
             continue
         try:
-            traces.append(_trace(json.loads(line)))
+            trace = _trace(json.loads(line))
         except (KeyError, TypeError, ValueError) as error:
             raise UnusableInput(f"{path}:{number}: is no acceptance trace: {_said(error)}") from None
+        if trace.tokens == 0:
+            continue
+        traces.append(trace)
         if traces[-1].step_lengths.keys() != traces[0].step_lengths.keys():
             raise UnusableInput(f"{path}:{number}: has other drafters than the first line")
     if not traces:

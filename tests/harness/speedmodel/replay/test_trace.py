@@ -32,6 +32,13 @@ def test_lengths_may_stand_in_the_place_of_texts(tmp_path):
     assert trace.step_lengths["a"].tolist() == [1, 1]
 
 
+def test_answers_without_a_token_are_left_out(tmp_path):
+    empty = LINE | {"generated_token_ids": []}
+    assert len(read_traces(written(tmp_path / "a.jsonl", empty, LINE, empty))) == 1
+    with pytest.raises(UnusableInput, match="holds no acceptance trace"):
+        read_traces(written(tmp_path / "b.jsonl", empty))
+
+
 def test_the_first_traces_are_taken(tmp_path):
     assert len(read_traces(written(tmp_path / "a.jsonl", LINE, LINE, LINE), limit=2)) == 2
 
