@@ -4,6 +4,7 @@ import pytest
 
 from tests.harness.report.test_report import comparison
 from verispec_bench.report.figures import FIGURES, draw_figures
+from verispec_bench.report.figures.acceptance import draw_acceptance
 from verispec_bench.report.figures.against_batch import draw_speedup
 from verispec_bench.report.figures.envelope import draw_envelope
 from verispec_bench.report.figures.pass_cost import pass_costs
@@ -70,3 +71,11 @@ def test_the_map_has_a_field_for_each_cell_in_its_verdicts_color():
 @pytest.mark.parametrize(("rounds", "reached"), [({"0": 30, "1": 25, "2": 30}, 3), ({"0": 30, "1": 25}, 2), ({}, 0)])
 def test_positions_that_few_rounds_reached_are_left_out(rounds, reached):
     assert _reached(CELL | {"accepted_per_round": rounds}) == reached
+
+
+def test_a_line_of_accepted_lengths_adds_up_to_the_mean_of_kept_drafts():
+    """30, 25 and 30 rounds that kept 0, 1 and 2: 85 drafts in 85 rounds."""
+    [axes] = draw_acceptance({"arms": {"x": [CELL]}}).axes
+    kept = list(axes.lines[0].get_ydata())
+    assert kept[0] == 1
+    assert sum(kept[1:]) == pytest.approx(1.0)

@@ -3,32 +3,22 @@
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator
 
-from verispec_bench.labels import cell_label
-from verispec_bench.report.figures.style import subplots
+from verispec_bench.report.figures.lines import draw_lines
 
 
 def draw_acceptance(summary: dict[str, Any]) -> Figure | None:
-    """How many drafts each verification round kept."""
+    """The share of rounds that kept at least 1, 2, … drafts: what lies below a line is the mean of kept drafts."""
     cells = [cell for arm in summary["arms"].values() for cell in arm if cell["accepted_per_round"]]
     if not cells:
         return None
-    workloads = list(dict.fromkeys(cell["workload"] for cell in cells))
-    figure, panels = subplots(1, len(workloads), figsize=(7.5, 3.4), sharey=True, squeeze=False)
-    for axes, workload in zip(panels[0], workloads, strict=True):
-        lines = [cell for cell in cells if cell["workload"] == workload]
-        for index, cell in enumerate(lines):
-            histogram = {int(kept): count for kept, count in cell["accepted_per_round"].items()}
-            rounds = sum(histogram.values())
-            offset = 0.8 * (index - (len(lines) - 1) / 2) / len(lines)
-            axes.bar([kept + offset for kept in histogram], [count / rounds for count in histogram.values()],
-                     width=0.8 / len(lines), label=f"{cell_label(cell, cells)}, {cell['arm']}")  # fmt: skip
-        axes.set_title(workload, loc="left")
-        axes.set_xlabel("drafts kept in a round (0: only the repair)")
-        axes.xaxis.set_major_locator(FixedLocator(range(200)))
-    panels[0][0].set_ylabel("share of rounds with a draft")
-    panels[0][-1].legend(fontsize=8)
-    figure.suptitle("Accepted-length distribution", x=0.02, ha="left")
-    figure.tight_layout()
-    return figure
+    return draw_lines(
+        cells, _survival, "Accepted lengths: how many drafts a round keeps", "drafts", "kept so many or more"
+    )
+
+
+def _survival(cell: dict[str, Any]) -> tuple[list[int], list[float]]:
+    rounds = {int(kept): count for kept, count in cell["accepted_per_round"].items()}
+    lengths = list(range(max(rounds) + 1))
+    total = sum(rounds.values())
+    return lengths, [sum(count for kept, count in rounds.items() if kept >= least) / total for least in lengths]

@@ -11,6 +11,7 @@ from verispec_bench.labels import cell_label
 from verispec_bench.report.figures.style import subplots
 from verispec_bench.scenario import BASELINE
 
+COLUMNS = 4
 Cell = dict[str, Any]
 MEASURES = {
     "committed_tokens_per_device_second": "committed tokens/s per device",
@@ -27,26 +28,36 @@ class Panel:
 
 
 def draw_frontier(summary: dict[str, Any]) -> Figure | None:
-    """A row of panels for each measure, one panel for each workload and load; None where no two drafters met."""
+    """For each measure a panel for each workload and load; None where no two drafters met."""
     panels = _panels(summary)
     if not panels:
         return None
     arms = dict.fromkeys(cell["arm"] for panel in panels.values() for cell in panel.drafted)
     color = {arm: f"C{index}" for index, arm in enumerate(arms)}
-    size = (max(7.5, 3.2 * len(panels)), 3.1 * len(MEASURES))
-    figure, grid = subplots(len(MEASURES), len(panels), figsize=size, squeeze=False, sharex="col", sharey="row")
-    for row, (measure, label) in zip(grid, MEASURES.items(), strict=True):
-        for axes, (name, panel) in zip(row, panels.items(), strict=True):
+    columns = min(COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    size = (max(7.5, 3.2 * columns), 3.1 * rows * len(MEASURES))
+    figure, grid = subplots(rows * len(MEASURES), columns, figsize=size, sharex=True, squeeze=False,
+                            layout="constrained")  # fmt: skip
+    for block, (measure, label) in enumerate(MEASURES.items()):
+        part = grid[block * rows : (block + 1) * rows]
+        for axes in part.flat[len(panels) :]:
+            axes.set_axis_off()
+        drawn = part.flat[: len(panels)]
+        for axes, (name, panel) in zip(drawn, panels.items(), strict=True):
             _draw_panel(axes, measure, panel, color)
             axes.set_title(name, loc="left", fontsize=10)
-        row[0].set_ylabel(label)
-        row[0].set_ylim(0, max(axes.dataLim.y1 for axes in row) * 1.1)
-    for axes in grid[-1]:
-        axes.set_xlabel("drafts kept, %")
+        highest = max(axes.dataLim.y1 for axes in drawn)
+        for axes in drawn:
+            axes.set_ylim(0, 1.1 * highest)
+            axes.tick_params(labelbottom=True)
+        for row in part:
+            row[0].set_ylabel(label)
+        for axes in drawn[-columns:]:
+            axes.set_xlabel("drafts kept, %")
     figure.suptitle("Drafters: what is kept, and what it is worth", x=0.02, ha="left")
     dots = [Line2D([], [], marker="o", linestyle="", color=shade, label=arm) for arm, shade in color.items()]
-    figure.tight_layout(rect=(0, 0.06, 1, 1))
-    figure.legend(handles=dots, loc="lower center", ncols=len(dots), fontsize=9)
+    figure.legend(handles=dots, loc="outside lower center", ncols=len(dots), fontsize=9)
     return figure
 
 
