@@ -152,6 +152,7 @@ def snapshot(engine: Engine, drafter: Any | None = None) -> Snapshots:
             tokens = list(request.all_token_ids)
             fields = {name: read(engine, request.request_id) for name, read in READERS.items()}
             knows = drafter is not None and request.request_id in drafter._histories
+            knows &= request.max_tokens - request.num_output_tokens > 1  # else there is no room for a draft: not asked
             fields["drafter"] = drafter_state(drafter, request.request_id) if knows else fresh_drafter_state(tokens)
             taken[name_of(request.request_id), request.num_tokens] = fields | {"tokens": tokens}
     return taken
