@@ -213,7 +213,7 @@ def controlled_drafters(bigram) -> dict[str, Any]:
 def controller_of_a_bumpy_machine() -> Any:
     """One that knows what steps cost on some other machine, where it sometimes pays to draft and sometimes not."""
     tokens = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
-    seconds = [0.07, 0.12, 0.14, 0.105, 0.12, 0.125, 0.2, 0.205, 0.5, 0.58, 0.9]
+    seconds = [0.07, 0.12, 0.14, 0.105, 0.12, 0.125, 0.2, 0.205, 0.5, 0.53, 0.9]
     costs = Costs(tokens=tokens, seconds=seconds, steps=[100] * 11, kv_token_s=0, request_s=0, drafts_s=0)
     controller = make_controller(ControlSettings(max_slowdown=None), costs)
     controller.costs.observe = lambda step: None
