@@ -23,7 +23,8 @@ class Exactness(Strict):
             should find something to draft.
         sampling: sampling transformations; each is tested on its own.
         completions: of each arm under each sampling; the baseline, which serves all arms, makes twice as many.
-        tokens: tokens of a completion. The first comes from the prompt's own pass and is never drafted.
+        tokens: tokens of a completion. The first comes from the prompt's own pass and is never drafted, and nothing is
+            drafted beyond the last: of short completions a smaller share is.
         max_tv: a test is closed if the upper 95% bound of the total variation distance is no larger.
         min_drafted: share of the tested tokens that must have come from steps that verified a draft.
         concurrency: completions in flight.
