@@ -5,8 +5,9 @@ import asyncio
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from verispec.engine.counters import Counters
+from verispec.engine import runtime
 from verispec.engine.metrics import PREFIX, PluginMetrics
+from verispec.settings import Settings
 from verispec_bench.measure.exposition import COUNTERS, parse_metrics
 
 
@@ -55,11 +56,12 @@ def test_step_times_are_the_plugins():
     assert parse_metrics(text) == {"draft_s": 0.5, "verify_steps": 7.0}
 
 
-def test_every_counter_of_the_plugin_is_one_that_the_plugin_writes():
+def test_every_counter_of_the_plugin_is_one_that_the_plugin_writes(monkeypatch):
+    monkeypatch.setattr(runtime, "_current", None)
+    runtime.start(Settings())
+
     async def ask():
-        fallback = {"drafting": True, "target_only_s": 0.5, "trips": {"raised": 1}}
-        worker = {"fallback": fallback, "counters": Counters().as_dict(), "control": {"choices": {}}}
-        return {"workers": [worker], "commits": []}
+        return {"workers": [runtime.status()], "commits": []}
 
     written = PluginMetrics(ask)
     asyncio.run(written.refresh())
