@@ -163,6 +163,9 @@ def _environment(interpreter: Interpreter, matched: bool) -> dict[str, str]:
             "VLLM_CPU_KVCACHE_SPACE": "2",
             "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, sorted(os.sched_getaffinity(0)))),
             "VLLM_USE_AOT_COMPILE": "0",  # 0.32 cannot load the model that it saved and compiles again at every start
+            # vLLM's n-gram drafter is parallel code of numba. With numba's OpenMP threads beside PyTorch's, every pass
+            # of the model over a prompt took twice as long (0.32, two cores), whatever was drafted.
+            "NUMBA_THREADING_LAYER": "workqueue",
         }
         if libraries := _preloads(interpreter):
             defaults["LD_PRELOAD"] = ":".join(libraries)

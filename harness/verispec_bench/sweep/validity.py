@@ -21,6 +21,8 @@ MAX_LENGTHS_APART = 0.1
 FAULTS = ("load-failed", "raised", "stalled", "invalid-output", "rule-check", "switched-off")
 """Reasons to fall back after which an arm is not what its scenario says; the others are part of how it works."""
 _POOLED = ("prefix_cache_queries", "prefix_cache_hits", "preemptions")
+MAX_PROMPTS_SLOWER = 1.2
+"""How much longer a first token may surely take on a speculative server, where no other request is in flight."""
 Answers = Sequence[tuple[Sequence[RequestRecord], Sequence[RequestRecord]]]
 
 
@@ -52,7 +54,7 @@ def reasons_against(
     ]
 
 
-def warnings_about(blocks: Sequence[Mapping[str, Row]], baseline: str, arm: str) -> list[str]:
+def warnings_about(blocks: Sequence[Mapping[str, Row]], baseline: str, arm: str, found: PairedComparison) -> list[str]:
     """What a reader should know of a comparison that may still be valid."""
     rows = [block[side] for block in blocks for side in (baseline, arm)]
     busy = sorted({str(row["client_bottleneck"]) for row in rows if row.get("client_bottleneck")})
@@ -61,6 +63,13 @@ def warnings_about(blocks: Sequence[Mapping[str, Row]], baseline: str, arm: str)
         unread = [key for key in _POOLED if any(block[side].get(key) is None for block in blocks)]
         if unread:
             warnings.append(f"of {side} is not known: {', '.join(unread)}")
+    first_token = found.latency["p50_ttft"]
+    alone = all(row["concurrency"] == 1 for row in rows)
+    if alone and first_token.low is not None and first_token.low > MAX_PROMPTS_SLOWER:
+        warnings.append(
+            f"a request alone waits {first_token.value:.1f} times as long for its first token as on {baseline}: "
+            "a drafter that reads the prompt as well does that, or something that slows the whole server; drafts do not"
+        )
     return warnings
 
 

@@ -61,6 +61,17 @@ def test_the_steps_of_the_baseline_may_be_counted_and_of_its_control_never():
         server_command(spec, "target-only", interpreter(has_plugin=False), 1)
 
 
+def test_on_cpus_numba_runs_in_threads_that_do_not_slow_the_model(monkeypatch):
+    monkeypatch.delenv("NUMBA_THREADING_LAYER", raising=False)
+    layers = [
+        server_command(scenario(), name, interpreter(), 1).env["NUMBA_THREADING_LAYER"]
+        for name in ("target-only", "ours")
+    ]
+    assert layers == ["workqueue", "workqueue"]
+    monkeypatch.setenv("NUMBA_THREADING_LAYER", "omp")
+    assert server_command(scenario(), "ours", interpreter(), 1).env["NUMBA_THREADING_LAYER"] == "omp"
+
+
 def test_plugin_settings_travel_in_additional_config():
     argv = server_command(scenario(verispec={"drafter": "suffix"}), "ours", interpreter(), 1).argv
     settings = json.loads(argv[argv.index("--additional-config") + 1])

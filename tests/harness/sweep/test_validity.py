@@ -1,5 +1,7 @@
 """What is wrong with a comparison is said, one sentence for each thing; what is part of the traffic is not wrong."""
 
+from dataclasses import replace
+
 import pytest
 
 from verispec_bench.client import RequestRecord
@@ -20,7 +22,7 @@ def row(arm, **changes):
     return {
         "run": arm, "arm": arm, "block": 0, "attempt": 0, "failed": 0, "start": "s", "contaminated": False,
         "contamination": None, "foreign_cpu": 0.0, "prefix_cache_queries": 100, "prefix_cache_hits": 0,
-        "preemptions": 0, "input_len": None, "client_bottleneck": None,
+        "preemptions": 0, "input_len": None, "client_bottleneck": None, "concurrency": 4,
     } | changes  # fmt: skip
 
 
@@ -31,6 +33,17 @@ def reasons(baseline=None, arm=None, answers=None, workload=None, measures=None,
     found = compare([Block(ours, theirs)] * 4)
     said = {"fallbacks": None, "target_only_share": None} | (measures or {})
     return reasons_against([block] * 4, "target-only", name, [(ours, theirs)] * 4, found, said, workload or {})
+
+
+def warnings(arm=None, concurrency=4, first_token_s=0.1):
+    """Of four blocks of five prompts; on the arm the first token comes after `first_token_s` instead of 0.1 s."""
+    block = {
+        "target-only": row("target-only", concurrency=concurrency),
+        "x": row("x", **{"concurrency": concurrency} | (arm or {})),
+    }
+    theirs = [replace(answer(), chunk_times_s=[first_token_s, *answer().chunk_times_s[1:]]) for _ in range(5)]
+    found = compare([Block([answer() for _ in range(5)], theirs)] * 4)
+    return warnings_about([block] * 4, "target-only", "x", found)
 
 
 def test_a_clean_comparison_has_no_reasons():
@@ -93,11 +106,19 @@ def test_only_an_arm_that_speculates_must_have_drafted():
 
 
 def test_a_client_that_was_the_bottleneck_is_a_warning():
-    blocks = [{"target-only": row("target-only"), "x": row("x", client_bottleneck="it used 90% of a processor")}]
-    assert warnings_about(blocks, "target-only", "x") == [
+    assert warnings({"client_bottleneck": "it used 90% of a processor"}) == [
         "the load client was the bottleneck in some runs: it used 90% of a processor"
     ]
-    assert warnings_about([{"target-only": row("target-only"), "x": row("x")}], "target-only", "x") == []
+    assert warnings() == []
+
+
+def test_a_server_that_takes_longer_for_prompts_than_drafts_explain_is_a_warning():
+    assert warnings(concurrency=1, first_token_s=0.17) == [
+        "a request alone waits 1.7 times as long for its first token as on target-only: a drafter that reads the "
+        "prompt as well does that, or something that slows the whole server; drafts do not"
+    ]
+    assert warnings(concurrency=1, first_token_s=0.11) == []
+    assert warnings(concurrency=4, first_token_s=0.17) == [], "there it may wait for the steps of others"
 
 
 def test_a_block_across_two_starts_of_the_servers_is_left_out_where_enough_others_remain():
@@ -106,10 +127,8 @@ def test_a_block_across_two_starts_of_the_servers_is_left_out_where_enough_other
 
 
 def test_counters_that_were_not_read_are_a_warning():
-    unread = row("x", prefix_cache_hits=None, preemptions=None)
-    assert warnings_about([{"target-only": row("target-only"), "x": unread}], "target-only", "x") == [
-        "of x is not known: prefix_cache_hits, preemptions"
-    ]
+    unread = {"prefix_cache_hits": None, "preemptions": None}
+    assert warnings(unread) == ["of x is not known: prefix_cache_hits, preemptions"]
 
 
 def test_contaminated_blocks_are_left_out_where_enough_clean_ones_remain():
