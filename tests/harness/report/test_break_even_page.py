@@ -36,6 +36,31 @@ def test_a_setting_in_the_address_is_taken(tmp_path):
 
 
 @needs_browser
+def test_sliders_and_presets_change_what_is_shown(tmp_path):
+    """As a hand does: the other preset is chosen, then α is moved."""
+    assistant, control = worked_presets()
+    page = write_break_even(tmp_path / "page.html", [assistant, control])
+    moves = """
+      const preset = document.getElementById("preset");
+      const slider = document.querySelector("input[type=range][data-key=alpha]");
+      preset.value = "1"; preset.dispatchEvent(new Event("change"));
+      const chosen = document.getElementById("speedup").textContent;
+      slider.value = "1"; slider.dispatchEvent(new Event("input", { bubbles: true }));
+      document.body.dataset.chosen = chosen;
+    """
+    page.write_text(
+        page.read_text(encoding="utf-8").replace("</html>", f"<script>{moves}</script></html>"), encoding="utf-8"
+    )
+    shown, complaints = opened(page)
+    assert complaints == []
+    costs, request = WORKED["negative_control"].costs, WORKED["negative_control"].request
+    before, after = (break_even(costs, alpha, request)["speedup"] for alpha in (WORKED["negative_control"].alpha, 1.0))
+    assert f'data-chosen="{before:.2f}× — speculation loses"' in shown
+    assert f"{after:.2f}× — speculation {'wins' if after > 1 else 'loses'}" in shown
+    assert shown.count("<svg") == 3
+
+
+@needs_browser
 def test_a_pass_over_drafts_that_was_faster_than_without_makes_no_wild_curve(tmp_path):
     page = write_break_even(tmp_path / "page.html", worked_presets())
     costs = "target_ms=69&draft_ms=0&verify_ms=62&overhead_ms=0&batch=7"

@@ -7,7 +7,7 @@ from verispec_bench.report.figures import FIGURES, draw_figures
 from verispec_bench.report.figures.acceptance import draw_acceptance
 from verispec_bench.report.figures.against_batch import draw_speedup
 from verispec_bench.report.figures.envelope import draw_envelope
-from verispec_bench.report.figures.pass_cost import pass_costs
+from verispec_bench.report.figures.pass_cost import clocked_costs, pass_costs
 from verispec_bench.report.figures.position import _reached
 
 CELL = {
@@ -37,10 +37,29 @@ def test_all_figures_are_drawn_of_a_full_summary(tmp_path):
 def test_a_pass_costs_what_its_tokens_and_requests_do():
     """By hand: at batch 8, γ = 3 makes 32 tokens: (.12 + 8 · .001 + .002) / (.06 + 8 · .001)."""
     found = pass_costs(COSTS, most=64)
-    assert list(found) == [1, 2, 4, 8, 16]  # no pass of more than 32 tokens was measured
-    assert list(pass_costs(COSTS, most=6)) == [1, 2, 4]
-    assert found[8] == pytest.approx([1.0, (0.08 + 0.01) / 0.068, (0.1 + 0.01) / 0.068, 0.13 / 0.068])
-    assert len(found[1]) == 17
+    assert list(found) == [f"batch {size}" for size in (1, 2, 4, 8, 16)]  # no more than 32 tokens were measured
+    assert list(pass_costs(COSTS, most=6)) == ["batch 1", "batch 2", "batch 4"]
+    windows, ratios = found["batch 8"]
+    assert list(windows) == [0, 1, 2, 3]
+    assert ratios == pytest.approx([1.0, (0.08 + 0.01) / 0.068, (0.1 + 0.01) / 0.068, 0.13 / 0.068])
+    assert len(found["batch 1"][1]) == 17
+
+
+def test_a_baseline_that_counts_its_steps_tells_what_passes_cost():
+    """By hand: 120 drafts in 10 verifying steps of 4 requests are 3 for each; 90 ms against 60 ms."""
+    alone = {"workload": "chat", "concurrency": 1, "arm": "target-only", "decode_pass_ms": 50.0}
+    four = {"workload": "chat", "concurrency": 4, "arm": "target-only", "decode_pass_ms": 60.0}
+    counted = {"verify_steps": 10, "verify_pass_ms": 90.0, "draft_tokens": 120, "batch_size_mean": 4.0}
+    longer = counted | {"verify_pass_ms": 180.0, "draft_tokens": 480}
+    nothing = counted | {"verify_steps": 0, "verify_pass_ms": None}
+    arms = {
+        "target-only": [alone, four],
+        "control": [four | {"arm": "control"}],
+        "long": [four | longer | {"arm": "long"}, alone | nothing | {"arm": "long"}],
+        "short": [four | counted | {"arm": "short"}],
+    }
+    assert clocked_costs({"arms": arms}) == {"chat, c=4": ([3.0, 12.0], [1.5, 3.0])}
+    assert clocked_costs({"arms": arms | {"target-only": [four | {"decode_pass_ms": None}]}}) == {}
 
 
 def test_the_oracle_stands_beside_the_speedup():
