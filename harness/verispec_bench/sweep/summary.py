@@ -157,7 +157,7 @@ def _comparison(
         "pairs": found.pairs,
         "blocks": len(blocks),
         "foreign_cpu_max": max(float(block[side]["foreign_cpu"]) for block in blocks for side in (baseline, arm)),
-        "warnings": warnings_about(blocks, baseline, arm, found),
+        "warnings": warnings_about(blocks, baseline, arm, found, measures["tokens_per_step"]),
         "valid": not reasons,
         "reasons": reasons,
     }

@@ -54,7 +54,13 @@ def reasons_against(
     ]
 
 
-def warnings_about(blocks: Sequence[Mapping[str, Row]], baseline: str, arm: str, found: PairedComparison) -> list[str]:
+def warnings_about(
+    blocks: Sequence[Mapping[str, Row]],
+    baseline: str,
+    arm: str,
+    found: PairedComparison,
+    tokens_per_step: float | None,
+) -> list[str]:
     """What a reader should know of a comparison that may still be valid."""
     rows = [block[side] for block in blocks for side in (baseline, arm)]
     busy = sorted({str(row["client_bottleneck"]) for row in rows if row.get("client_bottleneck")})
@@ -63,12 +69,16 @@ def warnings_about(blocks: Sequence[Mapping[str, Row]], baseline: str, arm: str,
         unread = [key for key in _POOLED if any(block[side].get(key) is None for block in blocks)]
         if unread:
             warnings.append(f"of {side} is not known: {', '.join(unread)}")
-    first_token = found.latency["p50_ttft"]
-    alone = all(row["concurrency"] == 1 for row in rows)
-    if alone and first_token.low is not None and first_token.low > MAX_PROMPTS_SLOWER:
+    loads, first_token, least = {row["concurrency"] for row in rows}, found.latency["p50_ttft"], found.speedup.low
+    if loads == {1} and first_token.low is not None and first_token.low > MAX_PROMPTS_SLOWER:
         warnings.append(
             f"a request alone waits {first_token.value:.1f} times as long for its first token as on {baseline}: "
             "a drafter that reads the prompt as well does that, or something that slows the whole server; drafts do not"
+        )
+    if None not in loads and least is not None and tokens_per_step is not None and least > tokens_per_step:
+        warnings.append(
+            f"faster than {tokens_per_step:.2f} tokens a step explain: by chance, or the servers differ in more than "
+            "speculation"
         )
     return warnings
 

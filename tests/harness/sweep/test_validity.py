@@ -35,15 +35,16 @@ def reasons(baseline=None, arm=None, answers=None, workload=None, measures=None,
     return reasons_against([block] * 4, "target-only", name, [(ours, theirs)] * 4, found, said, workload or {})
 
 
-def warnings(arm=None, concurrency=4, first_token_s=0.1):
-    """Of four blocks of five prompts; on the arm the first token comes after `first_token_s` instead of 0.1 s."""
+def warnings(arm=None, concurrency=4, first_token_s=0.1, step_s=0.1, tokens_per_step=2.0):
+    """Of four blocks of five prompts; the arm's first token and the others may take longer or shorter than 0.1 s."""
     block = {
         "target-only": row("target-only", concurrency=concurrency),
         "x": row("x", **{"concurrency": concurrency} | (arm or {})),
     }
-    theirs = [replace(answer(), chunk_times_s=[first_token_s, *answer().chunk_times_s[1:]]) for _ in range(5)]
+    times = [first_token_s + step_s * i for i in range(10)]
+    theirs = [replace(answer(), chunk_times_s=times, end_s=times[-1]) for _ in range(5)]
     found = compare([Block([answer() for _ in range(5)], theirs)] * 4)
-    return warnings_about([block] * 4, "target-only", "x", found)
+    return warnings_about([block] * 4, "target-only", "x", found, tokens_per_step)
 
 
 def test_a_clean_comparison_has_no_reasons():
@@ -119,6 +120,15 @@ def test_a_server_that_takes_longer_for_prompts_than_drafts_explain_is_a_warning
     ]
     assert warnings(concurrency=1, first_token_s=0.11) == []
     assert warnings(concurrency=4, first_token_s=0.17) == [], "there it may wait for the steps of others"
+
+
+def test_a_gain_that_the_tokens_of_a_step_do_not_explain_is_a_warning():
+    assert warnings(step_s=0.05, tokens_per_step=1.03) == [
+        "faster than 1.03 tokens a step explain: by chance, or the servers differ in more than speculation"
+    ]
+    assert warnings(step_s=0.05, tokens_per_step=2.5) == []
+    assert warnings(step_s=0.05, tokens_per_step=None) == []
+    assert warnings(step_s=0.05, tokens_per_step=1.03, concurrency=None) == [], "there waiting in the queue counts"
 
 
 def test_a_block_across_two_starts_of_the_servers_is_left_out_where_enough_others_remain():
