@@ -15,7 +15,7 @@ class Thresholds:
 
     Attributes:
         speedup: the lower end of the speedup's 95% interval, at least.
-        p95_tpot_ratio: p95 of the time per output token over the baseline's, at most.
+        p95_tpot_ratio: p95 of the time per output token over the baseline's, at most; it must be known.
 
     """
 
@@ -49,8 +49,9 @@ def _outside(comparison: dict[str, Any], thresholds: Thresholds) -> list[str]:
     if low is None or low < thresholds.speedup:
         known = "has no interval" if low is None else f"may be as low as {low:.2f}"
         found.append(f"the speedup {known}")
-    if p95 is not None and p95 > thresholds.p95_tpot_ratio:
-        found.append(f"p95 TPOT is {p95:.2f} times the baseline's")
+    if p95 is None or p95 > thresholds.p95_tpot_ratio:
+        known = "is not known, of too few requests" if p95 is None else f"is {p95:.2f} times the baseline's"
+        found.append(f"p95 TPOT {known}")
     return found
 
 

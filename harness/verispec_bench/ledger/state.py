@@ -38,8 +38,9 @@ def _entry(condition: dict[str, Any], file: str, fresh: Sequence[Verification]) 
 def state_finding(parity: dict[str, Any]) -> tuple[State, str]:
     """What an arm's greedy answers say of its state, and on what ground."""
     rejected = _rejected(parity)
-    said = f"{rejected} rejected drafts in {parity['compared']} answers, {parity['unexplained']} of which differ"
-    if parity["unexplained"]:
+    unexplained = parity["unexplained"]
+    said = f"{rejected} rejected drafts in {parity['compared']} answers, {unexplained} of which differ unexplained"
+    if unexplained:
         return "broken", said
     return "closed" if rejected >= LEAST_REJECTED and parity["closed"] else "open", said
 

@@ -92,6 +92,14 @@ def test_invalid_cells_are_not_part_of_the_envelope(tmp_path):
     assert (alone.verdict, states(alone)["performance"]) == ("experiment", "broken")
 
 
+def test_a_tail_that_is_not_known_is_not_taken_for_a_good_one(tmp_path):
+    decision = decided(tmp_path, cell("a", p95_tpot_ratio=None))
+    assert [(found["inside"], found["because"]) for found in decision.envelope] == [
+        (False, ["p95 TPOT is not known, of too few requests"])
+    ]
+    assert (decision.verdict, states(decision)["performance"]) == ("experiment", "broken")
+
+
 def test_thresholds_are_the_users(tmp_path):
     cells = (cell("a", 1.5, 1.2, 1.8), cell("b", 1.5, 1.2, 1.8, p95_tpot_ratio=1.2))
     inside = lambda *limits: [c["inside"] for c in decided(tmp_path, *cells, thresholds=Thresholds(*limits)).envelope]  # noqa: E731
